@@ -147,6 +147,7 @@ pub const FULL: &[Part] = &[
             Long::Serial("serial_in_guests", "ways"),
             Long::Serial("serial_in_guests", "xen"),
             Long::Serial("serial_on_host", "xen"),
+            Long::Serial("serial_on_host", "arm64"),
         ],
     },
     // Four kernels, 4 to 23 minutes each.

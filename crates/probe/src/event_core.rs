@@ -21,7 +21,9 @@ pub fn hindrance(wake: Wake) -> Option<&'static str> {
     let (can_run, can_pause) = (false, false);
     match wake {
         Wake::RuntimeSpin | Wake::RuntimePause | Wake::RuntimeBlock if !can_run => Some(NARROW),
-        Wake::RuntimePause if !can_pause => Some("this CPU has no instruction to pause by (tpause, wfe)"),
+        Wake::RuntimePause if !can_pause => {
+            Some("this CPU has no instruction to pause by (tpause, wfet; wfe with the kernel's event stream)")
+        }
         Wake::Kvm if !cfg!(target_arch = "x86_64") => Some(NO_GUEST),
         _ => None,
     }

@@ -66,6 +66,7 @@ pub fn of_run(header: &Header, scenarios: &[Scenario]) -> Vec<Warning> {
     warnings.extend(of_division(header));
     warnings.extend(measuring::of_plan(header, scenarios));
     warnings.extend(load::left_out(header));
+    warnings.extend(header.plan.instrument.warnings());
     let shares = scenarios.iter().find(|scenario| scenario.evidence.recorder.shares_measured_cpus);
     warnings.extend(shares.map(|scenario| {
         Warning::note(

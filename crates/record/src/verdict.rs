@@ -157,8 +157,8 @@ fn early_end(record: &Record) -> Option<String> {
         Some(ScenarioEnd::Complete) | None if record.ended.is_none() => "cut off".into(),
         Some(ScenarioEnd::Complete) | None => "ended early".into(),
     };
-    let names =
-        distinct(missing.iter().map(|&index| record.load_name(planned[index].load.as_str()))).join(", ");
+    let missing = missing.iter().map(|&index| planned[index].name(record.load_name(&planned[index].load)));
+    let names = distinct(missing).join(", ");
     let sum =
         |lengths: &mut dyn Iterator<Item = Nanos>| lengths.fold(Nanos::ZERO, |sum, length| sum + length);
     let whole: Option<Vec<Nanos>> = planned.iter().map(|next| plan.scenario_length(&next.setup)).collect();
@@ -244,7 +244,7 @@ fn doubts(record: &Record) -> (Vec<String>, Vec<String>) {
     (incomplete, doubts)
 }
 
-fn distinct<'a>(names: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
+fn distinct<T: PartialEq>(names: impl Iterator<Item = T>) -> Vec<T> {
     let mut seen = Vec::new();
     for name in names {
         if !seen.contains(&name) {

@@ -21,6 +21,9 @@ fn main() {
         println!("skipped: this CPU has no counter that programs may read");
         return;
     }
+    if std::thread::available_parallelism().is_ok_and(|cpus| cpus.get() < 2) {
+        println!("this program has one CPU: rows of two cores are of cores that share it");
+    }
     println!("ticks of the counter, least / median of {WINDOWS} windows");
     println!("{:<58}{:>8}{:>9}   {:<10}em-odp, its facts' figure", "", "least", "median", "budget");
     line(

@@ -86,7 +86,10 @@ fn set_up(place: &Place) -> Vec<String> {
         without.extend(set.err().map(|error| format!("SCHED_FIFO {priority}: {error}")));
     }
     if place.wait == Wait::Pause && !crate::wait::can_pause() {
-        without.push("tpause: this CPU has none, and the core spins".to_owned());
+        without.push(
+            "tpause, wfet, wfe: this CPU or kernel has none that ends by itself, and the core spins"
+                .to_owned(),
+        );
     }
     without
 }

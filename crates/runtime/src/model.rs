@@ -146,8 +146,8 @@ pub enum Wait {
     /// Looks again at once: the least delay, the CPU never rests.
     #[default]
     Spin,
-    /// `umwait`-like: until memory changes or a time comes, without the kernel. `tpause` on x86-64 CPUs that have it, `wfe`
-    /// on arm64 (there the counter's event stream ends it); spins elsewhere. Never run on the machines this was made on.
+    /// `umwait`-like: until memory changes or a time comes, without the kernel. `tpause` on x86-64 CPUs that have it, `wfet`
+    /// on arm64 CPUs that have it, else `wfe` there (the counter's event stream ends it, up to 100 us later); spins elsewhere.
     Pause,
     /// Sleeps in the kernel (futex) until an event is sent: the CPU is free, and each wake-up is a system call for the sender.
     Block,

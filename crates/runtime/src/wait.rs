@@ -2,8 +2,9 @@
 
 use std::sync::atomic::{AtomicU32, Ordering, fence};
 
-/// Whether this CPU has an instruction that pauses until a time or a write: `tpause` (x86-64, CPUID 7.0 ECX bit 5) or `wfe`
-/// (arm64, always). Neither could be run on the machines that this was made on.
+/// Whether this CPU has an instruction that pauses until a time: `tpause` (x86-64, CPUID 7.0 ECX bit 5) or `wfet` (arm64 from
+/// Armv8.7 on); or `wfe` (arm64), where the kernel has the timer end it every 100 us (CONFIG_ARM_ARCH_TIMER_EVTSTREAM). Without
+/// that, `wfe` ends with the next interrupt, which on a CPU without a tick may be a second away.
 pub fn can_pause() -> bool {
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     {
@@ -14,7 +15,7 @@ pub fn can_pause() -> bool {
     }
     #[cfg(target_arch = "aarch64")]
     {
-        true
+        sys::cpu::has_timed_wait() || sys::cpu::has_event_stream()
     }
     #[cfg(not(any(all(target_arch = "x86_64", not(miri)), target_arch = "aarch64")))]
     {
@@ -23,7 +24,7 @@ pub fn can_pause() -> bool {
 }
 
 /// Pauses until the counter reaches `until`, at most the kernel's limit (`umwait_control/max_time`, 100000 ticks), or
-/// sooner. The caller looks again.
+/// sooner. On arm64 without `wfet` up to 100 us, whatever `until` says. The caller looks again.
 pub fn pause(until: u64) {
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     if can_pause() {
@@ -42,9 +43,15 @@ pub fn pause(until: u64) {
     }
     #[cfg(target_arch = "aarch64")]
     {
-        let _ = until;
-        // SAFETY: waits for an event; Linux's event stream of the timer makes one every 100 us (10 kHz).
-        unsafe { std::arch::asm!("wfe", options(nomem, nostack)) };
+        if sys::cpu::has_timed_wait() {
+            // `wfet x0`. SAFETY: the CPU has the instruction; it changes nothing.
+            unsafe { std::arch::asm!(".inst 0xd5031000", in("x0") until, options(nomem, nostack)) };
+        } else if can_pause() {
+            // SAFETY: waits for an event; Linux's event stream of the timer makes one every 100 us (10 kHz).
+            unsafe { std::arch::asm!("wfe", options(nomem, nostack)) };
+        } else {
+            std::hint::spin_loop();
+        }
     }
     #[cfg(not(target_arch = "aarch64"))]
     {
@@ -93,7 +100,7 @@ mod tests {
     #[test]
     fn a_pause_ends() {
         if !can_pause() {
-            println!("skipped: this CPU has neither tpause nor wfe");
+            println!("skipped: this CPU has neither tpause nor wfet nor wfe with an event stream");
         }
         pause(crate::clock::counter().unwrap_or(0) + 1_000);
     }

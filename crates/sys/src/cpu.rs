@@ -31,6 +31,19 @@ const RSEQ: Option<libc::c_long> = if cfg!(target_arch = "x86_64") {
     None
 };
 
+/// Whether the CPU waits for an event or a time by `wfet` (Armv8.7), as the kernel says (Linux 5.19). getauxval(3),
+/// `AT_HWCAP2`, `HWCAP2_WFXT` (arch/arm64/include/uapi/asm/hwcap.h).
+#[cfg(target_arch = "aarch64")]
+pub fn has_timed_wait() -> bool {
+    rustix::param::linux_hwcap().1 & 1 << 31 != 0
+}
+
+/// Whether the kernel has the timer make events that end a `wfe`. getauxval(3), `AT_HWCAP`, `HWCAP_EVTSTRM`.
+#[cfg(target_arch = "aarch64")]
+pub fn has_event_stream() -> bool {
+    rustix::param::linux_hwcap().0 & 1 << 2 != 0
+}
+
 /// The first 32 bytes of `struct rseq`, which every kernel that has the call takes.
 #[repr(C, align(32))]
 struct Area {

@@ -98,7 +98,7 @@ impl Measuring {
     /// for a sweep of phases, or not.
     pub fn instrument(&self, preset: Option<Nanos>, fits_sweep: bool) -> Result<InstrumentPlan, Error> {
         let (intervals, has_samples) = (self.intervals.or(preset), self.samples.is_some());
-        let common = Common { intervals, has_samples, fits_sweep };
+        let common = Common { intervals, has_samples, fits_sweep, cpus: self.cpus.clone() };
         self.own.plan(self.probe, &common)
     }
 

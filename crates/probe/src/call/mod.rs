@@ -259,12 +259,8 @@ impl Known {
         }
     }
 
-    /// Whether it is among all calls: the machine can make it, and each thread can. Of devices there are too few for that.
-    pub fn is_in_all(&self) -> bool {
-        self.hindrance().is_none() && !self.takes_a_device()
-    }
-
-    fn takes_a_device(&self) -> bool {
+    /// Whether each thread that makes it takes a device, of which there are few: it is made where it is named.
+    pub fn takes_a_device(&self) -> bool {
         matches!(self.make, Make::DueInterrupt | Make::Uio | Make::UioEvent | Make::Vfio)
     }
 

@@ -1,5 +1,7 @@
 //! What a run sets out to do.
 
+use std::borrow::Cow;
+
 use serde::{Deserialize, Serialize};
 use units::{CpuId, CpuList, Nanos, Policy, Priority, Seed};
 
@@ -155,6 +157,16 @@ pub struct PlannedScenario {
     pub repeat: u32,
     /// What the instrument does.
     pub setup: Setup,
+}
+
+impl PlannedScenario {
+    /// How texts name it among others of its run, whose load they call `load`: calls are many under one load.
+    pub fn name<'a>(&self, load: &'a str) -> Cow<'a, str> {
+        match &self.setup {
+            Setup::Call(call) => Cow::Owned(format!("{call} under {load}")),
+            _ => Cow::Borrowed(load),
+        }
+    }
 }
 
 impl RunPlan {

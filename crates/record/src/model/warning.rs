@@ -118,6 +118,10 @@ warnings! {
     InBandSwitches => "in-band-switches", "a thread of EVL fell back in band";
     /// No edge came that the responder could answer.
     NoEdges => "no-edges", "no edge came on the line";
+    /// No call was made in the time of a scenario.
+    NoCalls => "no-calls", "no call was made";
+    /// Calls that were asked for cannot be made on this machine.
+    CallsLeftOut => "calls-left-out", "calls were not measured";
     /// A GPIO line was of use no more before the end.
     LineFailed => "line-failed", "a GPIO line failed";
     /// The kernel's queue of edges overflowed.
@@ -234,6 +238,7 @@ impl WarningId {
                 | Self::DidNotSleep
                 | Self::PeerLeft
                 | Self::NoEdges
+                | Self::NoCalls
                 | Self::LineFailed
                 | Self::StampsUnusable
                 | Self::MonitorFailed

@@ -141,7 +141,7 @@ const MOST_NAMED: usize = 20;
 pub fn of_plan(header: &Header, scenarios: &[Scenario]) -> Option<Warning> {
     let planned = header.plan.scenarios();
     let missing = planned.get(scenarios.len()..).filter(|missing| !missing.is_empty())?;
-    let mut names: Vec<&str> = missing.iter().map(|next| next.load.as_str()).collect();
+    let mut names: Vec<_> = missing.iter().map(|next| next.name(&next.load)).collect();
     names.dedup();
     let more = if names.len() > MOST_NAMED { ", ..." } else { "" };
     names.truncate(MOST_NAMED);

@@ -68,7 +68,7 @@ fn a_share_above_7_percent_is_seen() {
 }
 
 /// A record as a run would leave it.
-fn record(latencies: &[u64]) -> Record {
+pub fn record(latencies: &[u64]) -> Record {
     let head = ScenarioHead {
         planned: PlannedScenario {
             load: "idle".into(),

@@ -3,6 +3,7 @@
 
 mod claims;
 mod families;
+mod judgement;
 #[path = "../../../../xtask/src/mend/in_tests.rs"]
 mod mend;
 mod schema;

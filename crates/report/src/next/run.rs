@@ -411,7 +411,14 @@ mod tests {
             let call = |name: &&str| ChosenCall { call: (*name).to_owned(), across: false };
             let (interval, partners) = (CallPlan::INTERVAL, Default::default());
             let calls = names.iter().map(call).collect();
-            let call = InstrumentPlan::Call(CallPlan { calls, all, interval, burst, partners });
+            let call = InstrumentPlan::Call(CallPlan {
+                calls,
+                all,
+                interval,
+                burst,
+                partners,
+                left_out: Vec::new(),
+            });
             let plan = RunPlan { instrument: call, ..RunPlan::default() };
             (instrument::of(&plan).again)(&plan)
         };

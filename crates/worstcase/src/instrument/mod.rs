@@ -9,7 +9,7 @@ pub mod timer;
 use clap::Args;
 use failure::Error;
 use record::InstrumentPlan;
-use units::Nanos;
+use units::{CpuList, Nanos};
 
 use crate::headings::MEASURED;
 use crate::lengths::interval;
@@ -85,6 +85,8 @@ pub struct Common {
     pub has_samples: bool,
     /// Whether the run is long enough for a sweep of phases.
     pub fits_sweep: bool,
+    /// The CPUs that are measured; none where they follow from the machine.
+    pub cpus: Option<CpuList>,
 }
 
 macro_rules! instruments {

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use guest_tests::Guests;
 use record::Record;
+use record::ways::Ways;
 use sys::clock::Clock;
 
 use super::partition::PROGRAMS;
@@ -30,6 +31,23 @@ fn a_record_of_the_first_domain_names_xen() {
         assert_eq!((&*under.command_line, under.image.0.len()), ("console=com1 com1=115200,8n1", 64));
         let series = &record.scenarios[0].series[0];
         assert_eq!(series.observed.summary().count + series.missed().summary().count, 300);
+    });
+}
+
+#[test]
+#[ignore = "long: each way that one CPU has"]
+fn each_way_that_one_cpu_has_is_measured_in_the_first_domain() {
+    DOM0.run(|| {
+        let words = ["ways", "--loads", "idle", "-D", "300ms", "--seed", "1", "--out", "ways", "--json"];
+        let output = Command::new("worstcase").args(words).output().unwrap();
+        let all: Ways = serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{output:?}"));
+        let (measured, others): (Vec<_>, Vec<_>) = all.ways.iter().partition(|way| !way.figures.is_empty());
+        let names: Vec<&str> = measured.iter().map(|way| way.name.as_str()).collect();
+        assert_eq!(names, ["other", "fifo", "runtime-block", "xen"]);
+        assert!(others.iter().all(|way| way.why_not.is_some()), "{others:?}");
+        let spins = others.iter().find(|way| way.name == "runtime-spin").unwrap();
+        println!("runtime-spin: {:?}", spins.why_not);
+        assert!(spins.why_not.as_ref().unwrap().contains("would leave none"), "{spins:?}");
     });
 }
 

@@ -61,7 +61,7 @@ fn every_call_is_measured_and_shown() {
     }
     let directory = tempfile::tempdir().unwrap();
     let (_, record) = bench(directory.path(), &["--calls", "all", "-D", "50ms"]);
-    let made = probe::call::CALLS.iter().filter(|call| call.is_in_all()).count();
+    let made = probe::call::CALLS.iter().filter(|call| call.hindrance().is_none()).count();
     assert!(record.scenarios.len() >= made - 1, "{}", record.scenarios.len());
     for scenario in &record.scenarios {
         let count = scenario.series[0].observed.summary().count;
@@ -69,6 +69,36 @@ fn every_call_is_measured_and_shown() {
     }
     let page = std::fs::read_to_string(directory.path().join("record/report.html")).unwrap();
     assert!(page.contains("Longest call") && page.contains("pi-mutex"));
+}
+
+/// The first CPU alone, for a user without privileges.
+const ALONE: [&str; 7] = ["taskset", "--cpu-list", "0", NOBODY[0], NOBODY[1], NOBODY[2], NOBODY[3]];
+
+#[test]
+fn calls_that_one_cpu_cannot_make_are_named_with_the_reason() {
+    if !is_root() || ["taskset", "setpriv"].into_iter().any(is_missing) {
+        return skipped("nothing can be taken away here");
+    }
+    let run = |calls: &str, more: &[&str]| {
+        let mut command = Command::new(ALONE[0]);
+        let options = ["measure", "--probe", "call", "--calls", calls, "--warm-up", "0s"];
+        Run::start_as(command.args(&ALONE[1..]).arg(support::BINARY).args(options).args(more)).end()
+    };
+    let why = "this process may use CPU 0 alone";
+    for calls in ["runtime-spin", "futex,shootdown"] {
+        let ended = run(calls, &["-D", "100ms"]);
+        assert_eq!(ended.code(), Some(2), "{calls}: {}", ended.err);
+        assert!(ended.err.contains(why) && ended.out.is_empty(), "{calls}: {} {}", ended.out, ended.err);
+    }
+    let ended = run("all", &["-D", "20ms", "--format", "json"]);
+    let record: record::Record = serde_json::from_str(&ended.out).unwrap();
+    let left_out: Vec<_> =
+        record.warnings.iter().filter(|one| one.id == record::WarningId::CallsLeftOut).collect();
+    assert!(left_out.iter().any(|one| one.evidence.contains(why)), "{left_out:?}");
+    // Nothing is measured where no call fits in, and no limit is met.
+    let ended = run("futex", &["-D", "1s", "-i", "5s", "--limit", "1s"]);
+    assert_eq!(ended.code(), Some(2), "{}", ended.err);
+    assert!(ended.err.contains("no call is made in 1s at an interval of 5s"), "{}", ended.err);
 }
 
 /// Ends a run in the midst of a call. Then the machine is as it was.

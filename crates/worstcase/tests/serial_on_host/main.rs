@@ -4,6 +4,7 @@
 
 mod absurd;
 mod agent;
+mod arm64;
 mod bisect;
 mod boards;
 mod calls;

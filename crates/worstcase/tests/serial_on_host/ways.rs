@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 
 use std::io::{BufRead, BufReader};
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
@@ -9,7 +10,7 @@ use std::time::Duration;
 use record::ways::{Way, Ways};
 use record::{Record, WarningId};
 
-use crate::support::{is_root, skipped};
+use crate::support::{is_missing, is_root, skipped};
 
 fn ways(directory: &Path, options: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_worstcase"));
@@ -73,6 +74,32 @@ fn a_core_that_spins_never_sleeps_and_one_that_blocks_does_each_time() {
         .output()
         .unwrap();
     assert_eq!(serde_json::from_slice::<Ways>(&shown.stdout).unwrap(), all);
+}
+
+#[test]
+fn ways_that_a_user_without_privileges_is_refused_say_what_they_need() {
+    if !is_root() || ["setpriv", "prlimit", "taskset"].into_iter().any(is_missing) {
+        return skipped("nothing can be taken away here");
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let out = directory.path().join("out");
+    std::fs::set_permissions(directory.path(), std::fs::Permissions::from_mode(0o777)).unwrap();
+    let mut command = Command::new("taskset");
+    command.args(["--cpu-list", "0", "prlimit", "--rtprio=0", "--memlock=0", "setpriv", "--reuid=65534"]);
+    command.args(["--regid=65534", "--clear-groups", env!("CARGO_BIN_EXE_worstcase"), "ways", "--out"]);
+    let output = command.arg(&out).args(["--loads", "idle", "-D", "200ms", "--json"]).output().unwrap();
+    let all: Ways = serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{output:?}"));
+    let other = way(&all, "other");
+    assert!(other.figures.len() == 1 && other.notes.iter().any(|note| note.contains("memory-not-locked")));
+    for one in all.ways.iter().filter(|one| one.name != "other") {
+        assert!(one.figures.is_empty() && one.why_not.is_some(), "{one:?}");
+    }
+    for refused in ["fifo", "runtime-block"] {
+        let why_not = way(&all, refused).why_not.as_ref().unwrap();
+        assert!(why_not.contains("refused SCHED_FIFO") && why_not.contains("RTPRIO"), "{why_not}");
+    }
+    let spins = way(&all, "runtime-spin").why_not.as_ref().unwrap();
+    assert!(spins.contains("would leave none"), "{spins}");
 }
 
 /// A core that spins is handed a message without a wake-up, and passes it on without one.

@@ -3,11 +3,12 @@
 //! Each scenario is one call. A value is the time from the call that wakes until the woken thread runs, how late a clock
 //! woke, how long a page took, or how long a lock was waited for beyond the critical section of who had it.
 
+use failure::{Error, Result};
 use serde::{Deserialize, Serialize};
 use units::{CpuList, Nanos};
 
 use super::{OwnPlan, OwnSeries, OwnSetup, Setup, Words};
-use crate::model::{Grid, RunPlan, WarmUp};
+use crate::model::{Grid, RunPlan, Scenario, Series, WarmUp, Warning, WarningId};
 
 /// What is asked of the instrument.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -24,6 +25,9 @@ pub struct CallPlan {
     pub burst: Nanos,
     /// The CPUs on which other threads may run.
     pub partners: CpuList,
+    /// Calls that were asked for and cannot be made here.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub left_out: Vec<CallsLeftOut>,
 }
 
 impl CallPlan {
@@ -43,6 +47,39 @@ pub struct ChosenCall {
     pub call: String,
     /// Whether the other thread is on another CPU.
     pub across: bool,
+}
+
+impl std::fmt::Display for ChosenCall {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}{}", self.call, if self.across { " across" } else { "" })
+    }
+}
+
+/// Calls that cannot be made here.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct CallsLeftOut {
+    /// Which, as tables name them: `shootdown across`.
+    pub calls: Vec<String>,
+    /// Why none of them can be made.
+    pub why: String,
+}
+
+impl CallsLeftOut {
+    /// How many a text names before it counts.
+    const MOST_NAMED: usize = 6;
+}
+
+impl std::fmt::Display for CallsLeftOut {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let named = self.calls.get(..Self::MOST_NAMED).unwrap_or(&self.calls);
+        f.write_str(&named.join(", "))?;
+        match self.calls.len() - named.len() {
+            0 => {}
+            more => write!(f, " and {more} more")?,
+        }
+        write!(f, ": {}", self.why)
+    }
 }
 
 /// One call.
@@ -97,6 +134,28 @@ impl OwnPlan for CallPlan {
         self.calls.iter().map(|chosen| Setup::Call(setup(chosen))).collect()
     }
 
+    fn check(&self, plan: &RunPlan) -> Result<()> {
+        if self.calls.is_empty() {
+            let why: Vec<String> = self.left_out.iter().map(ToString::to_string).collect();
+            let message = format!("none of the calls can be made here: {}", why.join("; "));
+            return Err(Error::new(message, "worstcase measure --probe call --calls all"));
+        }
+        // The first is made an interval after the begin.
+        match plan.duration.filter(|duration| *duration <= self.interval) {
+            None => Ok(()),
+            Some(duration) => {
+                let message = format!("no call is made in {duration} at an interval of {}", self.interval);
+                Err(Error::new(message, "measure for longer, or at a shorter interval"))
+            }
+        }
+    }
+
+    fn warnings(&self) -> Vec<Warning> {
+        let cure = "the figures say nothing of them";
+        let of = |left_out: &CallsLeftOut| Warning::note(WarningId::CallsLeftOut, left_out.to_string(), cure);
+        self.left_out.iter().map(of).collect()
+    }
+
     fn not_claimed(&self) -> Option<&'static str> {
         Some("calls of other threads, a bound, or loads that were not run")
     }
@@ -112,6 +171,18 @@ impl OwnSetup for CallSetup {
     /// A call's number is the nanosecond in which it began.
     fn grid(&self, _: usize, origin: u64) -> Grid {
         Grid::fixed(origin, 1)
+    }
+
+    /// A limit holds of no call that was not made.
+    fn warnings(&self, scenario: &Scenario) -> Vec<Warning> {
+        let none = |(index, series): (usize, &Series)| {
+            (series.accounted() == 0 && series.censored.is_none()).then(|| {
+                let evidence = format!("{self}: {} made none", scenario.thread_name(index));
+                let cure = "measure for longer, or at a shorter interval; a thread that was kept from its CPU makes none";
+                Warning::inconclusive(WarningId::NoCalls, evidence, cure)
+            })
+        };
+        scenario.series.iter().enumerate().filter_map(none).collect()
     }
 }
 
@@ -138,6 +209,7 @@ mod tests {
             interval: Nanos::from_millis(1),
             burst: Nanos::ZERO,
             partners: CpuList::default(),
+            left_out: Vec::new(),
         };
         let names: Vec<_> =
             plan.setups(&RunPlan::default(), 1).iter().map(|setup| setup.to_string()).collect();

@@ -36,6 +36,11 @@ pub(crate) trait OwnPlan {
         Ok(())
     }
 
+    /// The doubts that follow from what is asked of it.
+    fn warnings(&self) -> Vec<Warning> {
+        Vec::new()
+    }
+
     /// What its greatest value says nothing about; none where bounds are claimed of it.
     fn not_claimed(&self) -> Option<&'static str>;
 }
@@ -194,6 +199,11 @@ impl InstrumentPlan {
     /// What does not go together, and what does.
     pub fn check(&self, plan: &RunPlan) -> Result<()> {
         self.own().check(plan)
+    }
+
+    /// The doubts that follow from what is asked of it.
+    pub fn warnings(&self) -> Vec<Warning> {
+        self.own().warnings()
     }
 
     /// What the greatest value says nothing about; none where bounds are claimed of it.

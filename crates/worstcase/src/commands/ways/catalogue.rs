@@ -135,7 +135,14 @@ impl Measured {
             Task::Stages => self.stages.clone()?,
         };
         let calls = vec![ChosenCall { call, across: true }];
-        let plan = CallPlan { calls, all: false, interval, burst: Nanos::ZERO, partners: senders };
+        let plan = CallPlan {
+            calls,
+            all: false,
+            interval,
+            burst: Nanos::ZERO,
+            partners: senders,
+            left_out: Vec::new(),
+        };
         Some(InstrumentPlan::Call(plan))
     }
 

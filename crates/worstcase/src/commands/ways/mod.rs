@@ -147,8 +147,9 @@ impl WaysCommand {
             Err(error) => return Ok((Way { why_not: Some(error.message), ..way }, false)),
         };
         way.record = Some(way.name.clone());
-        if outcome.record.all_warnings().any(|one| one.id == WarningId::PolicyDiffers) {
-            let why_not = format!("the kernel refused its policy: it needs {}", way.needs);
+        if let Some(refused) = outcome.record.all_warnings().find(|one| one.id == WarningId::PolicyDiffers) {
+            let policy = measured.policy.kernel_name();
+            let why_not = format!("the kernel refused {policy} to it: {}", refused.cure);
             return Ok((Way { why_not: Some(why_not), ..way }, outcome.interrupted));
         }
         way.figures = report::ways::under_loads(&outcome.record);
@@ -180,10 +181,13 @@ impl WaysCommand {
 fn notes(task: Task, measured: &Measured, setup: &Setup, outcome: &Outcome) -> Vec<String> {
     let outside = (measured.partition == Partition::Wanted && !setup.is_partitioned())
         .then(|| format!("CPU {} is not a partition: everything else may run there too", setup.cpu));
+    let are_shared = setup.others.contains(setup.cpu) && !outcome.record.is_unloaded();
+    let shared =
+        are_shared.then(|| format!("the loads share CPU {} with it: this program has no other", setup.cpu));
     let judged = &outcome.record.judgement;
-    // Time that the hypervisor took is no fault of a way, and in its figures all the same.
-    let doubts =
-        outcome.record.all_warnings().filter(|one| one.effect != Effect::Note || one.id == WarningId::Steal);
+    // Time that the hypervisor took is no fault of a way, and in its figures all the same; so is a page that was not there.
+    let counts = |id| matches!(id, WarningId::Steal | WarningId::MemoryNotLocked);
+    let doubts = outcome.record.all_warnings().filter(|one| one.effect != Effect::Note || counts(one.id));
     let ids: BTreeSet<String> = doubts.map(|one| one.id.to_string()).collect();
     let doubts = (!ids.is_empty()).then(|| format!("in doubt: {}", Vec::from_iter(ids).join(", ")));
     let warns = |id| outcome.record.all_warnings().any(|one| one.id == id);
@@ -196,7 +200,7 @@ fn notes(task: Task, measured: &Measured, setup: &Setup, outcome: &Outcome) -> V
     });
     let lost = judged.losses.iter().map(|lost| format!("lost: {lost}"));
     let in_guest = report::ways::worst_in_guest(&outcome.record);
-    in_guest.into_iter().chain(outside).chain(throttled).chain(doubts).chain(lost).collect()
+    in_guest.into_iter().chain(outside).chain(shared).chain(throttled).chain(doubts).chain(lost).collect()
 }
 
 /// Where a way is measured.
@@ -213,7 +217,7 @@ impl Place {
             Some(name) => format!(
                 "partition {name} has no second CPU for the sender, which is a thread of the same process"
             ),
-            None => "there is no second CPU for the sender outside the partition".to_owned(),
+            None => "there is no second CPU for the sender that this program may use".to_owned(),
         }
     }
 }
@@ -252,13 +256,9 @@ impl Setup {
             return Err(Error::new(format!("--cpu names CPU {cpu}: not online"), hint));
         }
         let others = machine.cpus.for_loads(own.as_ref().unwrap_or(&CpuList::from_iter([cpu])));
-        let Some(last) = others.iter().last() else {
-            return Err(Error::new(
-                "this machine has one CPU for this program: a way that takes a CPU would leave none",
-                "bench measures one way alone: --policy, --wake",
-            ));
-        };
-        let outside = if own.is_some() { last } else { cpu };
+        // On a machine of one CPU the loads share it, and a core that spins is refused it.
+        let others = if others.is_empty() { machine.cpus.for_loads(&CpuList::default()) } else { others };
+        let outside = own.as_ref().and_then(|_| others.iter().last()).unwrap_or(cpu);
         let own = own.unwrap_or_default();
         let seed = asked.seed.unwrap_or_else(runner::plan::drawn_seed);
         Ok(Self {
