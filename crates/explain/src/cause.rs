@@ -105,7 +105,7 @@ impl Judge<'_> {
             Activity::Thread { tid, .. } if *tid == self.window.tid => self.own(piece),
             Activity::Thread { tid, name, priority, work } => {
                 let thread = thread_words(name, *tid, work.as_deref());
-                self.thread(piece, &thread, *priority, is_interrupted)
+                self.thread(piece, (*tid, &thread), *priority, is_interrupted)
             }
         }
     }
@@ -210,15 +210,13 @@ impl Judge<'_> {
 
     /// No interrupt came while the idle thread was awake, on its way to sleep or out of an interrupt before.
     fn silent_idle(&self) -> Found {
-        let own = |function: &str| format!("{function} in swapper/{} [0]", self.window.cpu);
-        if let Some(woken) = self.woken_by_idle() {
-            let witness =
-                format!("the last event before the interrupt: it woke {woken}, with interrupts off");
-            return Found::new(Class::InterruptsOff, own("try_to_wake_up"), Certainty::Likely, witness);
+        let thread = thread_words(&format!("swapper/{}", self.window.cpu), 0, None);
+        if let Some(found) = self.waking_found(0, &thread) {
+            return found;
         }
         match stack::interrupted(&self.account.waking_stack) {
             Interrupted::Kernel(frames) => {
-                let culprit = own(stack::function(frames).unwrap_or("the kernel"));
+                let culprit = format!("{} in {thread}", stack::function(frames).unwrap_or("the kernel"));
                 Found::new(Class::InterruptsOff, culprit, Certainty::Likely, ON_AGAIN)
             }
             Interrupted::User | Interrupted::Unknown => {
@@ -228,21 +226,27 @@ impl Judge<'_> {
         }
     }
 
-    /// Whether the kernel says when this CPU sleeps: it may withhold events of the idle thread.
-    fn is_sleep_seen(&self) -> bool {
-        self.window.of(self.window.cpu).iter().any(|event| matches!(event.kind, Kind::Sleep(_)))
-    }
-
-    /// Whom the idle thread itself woke, where that is the last event before the timer's interrupt.
-    fn woken_by_idle(&self) -> Option<String> {
+    /// That a thread woke another with interrupts off, where that is the last thing it did before the timer's interrupt.
+    fn waking_found(&self, tid: i32, thread: &str) -> Option<Found> {
         let interrupt = self.account.stages.interrupt?;
-        let before = self.window.of(self.window.cpu).iter().rev().find(|event| event.at < interrupt)?;
-        match &before.kind {
-            Kind::Waking(task) if before.task == 0 && before.at >= self.window.due => {
-                Some(thread_words(&task.name, task.tid, None))
+        let mut before = self.window.of(self.window.cpu).iter().rev().filter(|event| event.at < interrupt);
+        // Whoever runs is charged in the course of it.
+        let last = before.find(|event| !matches!(event.kind, Kind::Runtime { .. }))?;
+        match &last.kind {
+            Kind::Waking(task) if last.task == tid && last.at >= self.window.due => {
+                let woken = thread_words(&task.name, task.tid, None);
+                let witness =
+                    format!("the last event before the interrupt: it woke {woken}, with interrupts off");
+                let culprit = format!("try_to_wake_up in {thread}");
+                Some(Found::new(Class::InterruptsOff, culprit, Certainty::Likely, witness))
             }
             _ => None,
         }
+    }
+
+    /// Whether the kernel says when this CPU sleeps: it may withhold events of the idle thread.
+    fn is_sleep_seen(&self) -> bool {
+        self.window.of(self.window.cpu).iter().any(|event| matches!(event.kind, Kind::Sleep(_)))
     }
 
     /// The timer that gives real-time threads their time back led to the switch. It also expires where none is throttled:
@@ -306,11 +310,17 @@ impl Judge<'_> {
         Found::new(Class::Host, "the return to user space", Certainty::Likely, witness)
     }
 
-    fn thread(&self, piece: &Piece, thread: &str, priority: Option<i32>, is_interrupted: bool) -> Found {
+    fn thread(
+        &self,
+        piece: &Piece,
+        (tid, thread): (i32, &str),
+        priority: Option<i32>,
+        is_interrupted: bool,
+    ) -> Found {
         match piece.stage {
             Stage::Runnable => self.thread_first(piece, thread, priority),
             Stage::BeforeInterrupt if !is_interrupted => self.passed(piece, thread),
-            Stage::BeforeInterrupt | Stage::InInterrupt => self.silent(piece, thread),
+            Stage::BeforeInterrupt | Stage::InInterrupt => self.silent(piece, tid, thread),
             Stage::Running => self.own(piece),
             Stage::Unknown => {
                 Found::new(Class::Unknown, thread, Certainty::Unknown, "the trace does not have the waking")
@@ -351,7 +361,7 @@ impl Judge<'_> {
     }
 
     /// No interrupt came while a thread ran.
-    fn silent(&self, piece: &Piece, thread: &str) -> Found {
+    fn silent(&self, piece: &Piece, tid: i32, thread: &str) -> Found {
         if self.is_usual(piece) {
             return Found::usual();
         }
@@ -370,10 +380,13 @@ impl Judge<'_> {
                 let culprit = format!("{function} in {thread}");
                 Found::new(Class::InterruptsOff, culprit, Certainty::Likely, ON_AGAIN)
             }
-            Interrupted::Unknown => self.stolen_found(piece, &format!("{thread} ran")).unwrap_or_else(|| {
-                let witness = "interrupts were off, or the host had the CPU: the kernel gave no stack";
-                Found::new(Class::Unknown, thread, Certainty::Unknown, witness)
-            }),
+            Interrupted::Unknown => {
+                let stolen = self.stolen_found(piece, &format!("{thread} ran"));
+                stolen.or_else(|| self.waking_found(tid, thread)).unwrap_or_else(|| {
+                    let witness = "interrupts were off, or the host had the CPU: the kernel gave no stack";
+                    Found::new(Class::Unknown, thread, Certainty::Unknown, witness)
+                })
+            }
         }
     }
 

@@ -272,6 +272,22 @@ fn an_idle_thread_that_is_awake_had_interrupts_off_and_the_hypervisor_did_not_ha
 }
 
 #[test]
+fn without_a_stack_a_thread_that_woke_another_last_had_interrupts_off_in_that() {
+    let woke_at = |at: u64| {
+        Script::default()
+            .switch(900_000, OWN, OTHER)
+            .at(at, OTHER, Kind::Waking(task(400)))
+            .at(at + 1_000, OTHER, Kind::Runtime { tid: OTHER, length: Nanos(at + 1_000 - 900_000) })
+            .timer(1_100_000, OTHER, "")
+            .switch(1_102_500, OTHER, OWN)
+            .window(1_103_000)
+    };
+    let (class, culprit, ..) = main_cause(&woke_at(1_000_200));
+    assert_eq!((class, culprit.as_str()), (Class::InterruptsOff, "try_to_wake_up in stress [200]"));
+    assert_eq!(main_cause(&woke_at(998_000)).0, Class::Unknown, "it had ended when the timer came due");
+}
+
+#[test]
 fn real_time_throttling_is_idle_until_its_timer() {
     let period = Frame::Timer("sched_rt_period_timer".to_owned(), 9);
     let window = Script::default()
