@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use failure::{Error, Result};
 use load::{Catalogue, Load};
-use record::{CStates, LoadDirectory, LoadLeftOut, Machine, Request, RunPlan, Tuned};
+use record::{CStates, LoadDirectory, LoadLeftOut, Machine, Request, RunPlan, Tuned, Wake};
 use sysroot::SysRoot;
 use units::Seed;
 
@@ -94,17 +94,35 @@ pub(crate) fn plan(request: &Request, division: &Division, known: &[Load]) -> Re
             "leave a CPU out: --cpus names those that are measured",
         ));
     }
-    if plan.keeps_the_cpu() && request.explain.is_some() {
-        return Err(Error::new(
-            "a thread that keeps its CPU while it waits is never woken: --explain has nothing to explain",
-            "worstcase partition verify --trace names what takes its CPU",
-        ));
+    if request.explain.is_some() {
+        check_traced(&plan)?;
     }
     plan.pinned = if plan.is_reservation() { division.reservable() } else { division.measured.clone() };
     check_count(&plan)?;
     check_loads(&plan, known)?;
     plan.instrument.check(&plan)?;
     Ok(plan)
+}
+
+/// The kernel's trace has to show how threads are woken that are to be explained.
+fn check_traced(plan: &RunPlan) -> Result<()> {
+    if plan.keeps_the_cpu() {
+        return Err(Error::new(
+            "a thread that keeps its CPU while it waits is never woken: --explain has nothing to explain",
+            "worstcase partition verify --trace names what takes its CPU",
+        ));
+    }
+    let why = match plan.timer().map(|timer| timer.wake) {
+        Some(Wake::Kvm) => {
+            "a guest and its exits are one piece of the kernel's trace, the return to user space"
+        }
+        Some(Wake::Evl) => "EVL wakes its threads out of band, where the kernel's trace has no event",
+        _ => return Ok(()),
+    };
+    Err(Error::new(
+        format!("{why}: --explain would name the wrong cause"),
+        "leave --explain out, or choose another --wake",
+    ))
 }
 
 /// Leaves restricted C-states out where both policies are planned and it is known that there are none to restrict: the same
@@ -252,6 +270,17 @@ impl Division {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_the_trace_does_not_show_is_not_explained() {
+        let refused = |wake| {
+            let mut plan = RunPlan::default();
+            plan.timer_mut().expect("the timer is the default").wake = wake;
+            check_traced(&plan).is_err()
+        };
+        assert!([Wake::Kvm, Wake::Evl, Wake::RuntimeSpin].into_iter().all(refused));
+        assert!(![Wake::Nanosleep, Wake::Timerfd, Wake::RuntimeBlock].into_iter().any(refused));
+    }
 
     #[test]
     fn both_policies_of_c_states_are_measured_unless_it_is_known_that_there_are_none() {
