@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 
-use record::{Class, Hit};
+use record::Hit;
 use units::{InOrder, Nanos};
 
 /// At most so many, the worst first: by what they would have been had nothing been recorded. Recording takes about as much of
@@ -47,22 +47,17 @@ impl Hits {
 /// Whether recording the trace made more than half of a latency: the first stack on a CPU takes a third of a millisecond,
 /// because the tables for unwinding are cold.
 pub fn is_own(hit: &Hit) -> bool {
-    own(hit).0 > hit.latency.0 / 2
-}
-
-fn own(hit: &Hit) -> Nanos {
-    let own = hit.causes.iter().filter(|cause| cause.class == Class::Tracing);
-    own.map(|cause| cause.length).fold(Nanos::ZERO, |sum, length| sum + length)
+    hit.recording().0 > hit.latency.0 / 2
 }
 
 fn without_own(hit: &Hit) -> Nanos {
-    Nanos(hit.latency.0.saturating_sub(own(hit).0))
+    Nanos(hit.latency.0.saturating_sub(hit.recording().0))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use record::{Cause, Certainty};
+    use record::{Cause, Certainty, Class};
 
     fn hit(latency: u64) -> Hit {
         recorded(latency, 0)

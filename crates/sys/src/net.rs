@@ -101,12 +101,7 @@ impl Interface {
     pub fn named(name: &str) -> Result<Self> {
         let socket = Socket::udp(false)?;
         let index = rustix::net::netdevice::name_to_index(&socket.0, name).on("SIOCGIFINDEX", name)?;
-        // SAFETY: a zeroed ifreq is valid; the name fits, as the call above took it.
-        let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
-        let room = request.ifr_name.len() - 1;
-        for (place, byte) in request.ifr_name.iter_mut().zip(name.bytes().take(room)) {
-            *place = byte as _;
-        }
+        let mut request = request_of(name, "SIOCGIFHWADDR")?;
         // SAFETY: the request outlives the call, which writes a sockaddr into it.
         let result = unsafe { libc::ioctl(socket.0.as_raw_fd(), libc::SIOCGIFHWADDR as _, &mut request) };
         check(result.into(), "SIOCGIFHWADDR", name)?;
@@ -116,6 +111,21 @@ impl Interface {
         mac.iter_mut().zip(data).for_each(|(to, from)| *to = from as u8);
         Ok(Self { index, mac })
     }
+}
+
+/// A request of `call` about an interface, netdevice(7).
+///
+/// # Errors
+/// `ENODEV`: the name is longer than one of an interface can be.
+pub(crate) fn request_of(interface: &str, call: &'static str) -> Result<libc::ifreq> {
+    // SAFETY: zeros are a valid request.
+    let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
+    // The last byte stays 0.
+    if interface.len() >= request.ifr_name.len() {
+        return Err(Error { call, on: interface.to_owned(), errno: Errno::NODEV });
+    }
+    request.ifr_name.iter_mut().zip(interface.bytes()).for_each(|(to, from)| *to = from as _);
+    Ok(request)
 }
 
 /// A socket of datagrams.
@@ -411,11 +421,7 @@ fn source(from: &libc::sockaddr_storage) -> Source {
 pub fn switch_loopback_on() -> Result<()> {
     const UP: libc::c_short = (libc::IFF_UP | libc::IFF_RUNNING) as libc::c_short;
     let socket = Socket::udp(false)?;
-    // SAFETY: zeros are a valid request.
-    let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
-    for (to, from) in request.ifr_name.iter_mut().zip(b"lo\0") {
-        *to = *from as libc::c_char;
-    }
+    let mut request = request_of("lo", "SIOCSIFFLAGS")?;
     request.ifr_ifru.ifru_flags = UP;
     // SAFETY: the kernel reads the request, which is whole.
     let result = unsafe { libc::ioctl(socket.0.as_raw_fd(), libc::SIOCSIFFLAGS as _, &request) };
