@@ -72,7 +72,7 @@ pub(crate) fn exchange<const N: usize>(
     of.ifr_ifru.ifru_data = words.as_mut_ptr().cast();
     // SAFETY: both outlive the call, and the structure that the request takes is exactly `N` words long.
     let result = unsafe { libc::ioctl(socket.as_raw_fd(), request as _, &mut of) };
-    check(result.into(), call, interface)?;
+    check(result, call, interface)?;
     Ok(words)
 }
 

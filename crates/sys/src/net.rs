@@ -104,11 +104,11 @@ impl Interface {
         let mut request = request_of(name, "SIOCGIFHWADDR")?;
         // SAFETY: the request outlives the call, which writes a sockaddr into it.
         let result = unsafe { libc::ioctl(socket.0.as_raw_fd(), libc::SIOCGIFHWADDR as _, &mut request) };
-        check(result.into(), "SIOCGIFHWADDR", name)?;
+        check(result, "SIOCGIFHWADDR", name)?;
         // SAFETY: the call filled this member.
         let data = unsafe { request.ifr_ifru.ifru_hwaddr }.sa_data;
         let mut mac = [0; 6];
-        mac.iter_mut().zip(data).for_each(|(to, from)| *to = from as u8);
+        mac.iter_mut().zip(data).for_each(|(to, from)| [*to] = from.to_ne_bytes());
         Ok(Self { index, mac })
     }
 }
@@ -152,7 +152,7 @@ impl Socket {
         let kind = libc::SOCK_RAW | libc::SOCK_CLOEXEC;
         // SAFETY: integers only; the descriptor is ours.
         let fd = unsafe { libc::socket(libc::AF_PACKET, kind, 0) };
-        check(fd.into(), "socket", "AF_PACKET")?;
+        check(fd, "socket", "AF_PACKET")?;
         // SAFETY: as above.
         let socket = Self(unsafe { OwnedFd::from_raw_fd(fd) });
         let protocol = if receives { ether_type } else { 0 };
@@ -164,7 +164,7 @@ impl Socket {
         let length = size_of::<libc::sockaddr_ll>() as libc::socklen_t;
         // SAFETY: a filled sockaddr_ll and its length.
         let result = unsafe { libc::bind(fd, (&raw const address).cast(), length) };
-        check(result.into(), "bind", "AF_PACKET")?;
+        check(result, "bind", "AF_PACKET")?;
         Ok(socket)
     }
 
@@ -220,7 +220,7 @@ impl Socket {
         let result = unsafe {
             libc::setsockopt(self.0.as_raw_fd(), libc::SOL_SOCKET, libc::SO_BINDTODEVICE, name, length)
         };
-        check(result.into(), "SO_BINDTODEVICE", interface).map(drop)
+        check(result, "SO_BINDTODEVICE", interface).map(drop)
     }
 
     fn set(
@@ -234,7 +234,7 @@ impl Socket {
         // SAFETY: an int and its length, only read.
         let result =
             unsafe { libc::setsockopt(self.0.as_raw_fd(), level, name, (&raw const value).cast(), length) };
-        check(result.into(), call, value).map(drop)
+        check(result, call, value).map(drop)
     }
 
     /// Sends to the peer that it is connected with, or to the interface that it is bound to. send(2).
@@ -425,7 +425,7 @@ pub fn switch_loopback_on() -> Result<()> {
     request.ifr_ifru.ifru_flags = UP;
     // SAFETY: the kernel reads the request, which is whole.
     let result = unsafe { libc::ioctl(socket.0.as_raw_fd(), libc::SIOCSIFFLAGS as _, &request) };
-    check(result.into(), "ioctl SIOCSIFFLAGS of", "lo").map(drop)
+    check(result, "ioctl SIOCSIFFLAGS of", "lo").map(drop)
 }
 
 #[cfg(test)]
