@@ -1,7 +1,7 @@
 //! The standard streams that this process was started without, as by `>&-`.
 //!
 //! Before `main` the standard library opens /dev/null in their place, so that no file of ours takes their numbers. All that is written
-//! is lost there, and nobody is told: only who looks before it knows.
+//! is lost there without an error: only who looks before it knows.
 
 use std::sync::atomic::{AtomicU8, Ordering};
 
