@@ -2,8 +2,7 @@
 
 use std::cmp::Reverse;
 
-use record::{Class, Hit};
-
+use record::Hit;
 use units::{InOrder, Nanos};
 
 use crate::rings::Explained;
@@ -69,22 +68,17 @@ pub fn is_mostly(own: u64, explained: u64) -> bool {
 /// Whether recording the trace made more than half of a latency: the first stack on a CPU takes a third of a millisecond,
 /// because the tables for unwinding are cold.
 pub fn is_own(hit: &Hit) -> bool {
-    own(hit).0 > hit.latency.0 / 2
-}
-
-fn own(hit: &Hit) -> Nanos {
-    let own = hit.causes.iter().filter(|cause| cause.class == Class::Tracing);
-    own.map(|cause| cause.length).fold(Nanos::ZERO, |sum, length| sum + length)
+    hit.recording().0 > hit.latency.0 / 2
 }
 
 fn without_own(hit: &Hit) -> Nanos {
-    Nanos(hit.latency.0.saturating_sub(own(hit).0))
+    Nanos(hit.latency.0.saturating_sub(hit.recording().0))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use record::{Cause, Certainty};
+    use record::{Cause, Certainty, Class};
 
     fn hit(latency: u64) -> Explained {
         recorded(latency, 0)

@@ -57,4 +57,4 @@ mod text;
 
 pub use error::Error;
 pub use initramfs::programs::find as find_program;
-pub use made_of::MadeOf;
+pub use made_of::{Difference, MadeOf};

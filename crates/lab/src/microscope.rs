@@ -219,14 +219,40 @@ fn check_record(then: &[u8], left: &Left) -> Result<(), Error> {
     match now {
         Some(now) if now == then => Ok(()),
         Some(now) => {
-            let equal = then.iter().zip(now).take_while(|(then, now)| then == now).count();
+            let (place, before, after) = first_difference(then, now);
             Err(Error::new(format!(
-                "run again, the guest left another record: it differs from byte {equal} on"
+                "run again, the guest left another record: from byte {place} on it has {after}, where record.json \
+                 has {before}"
             ))
-            .hint("was the record edited, or is the guest made of something else?"))
+            // What it is made of was compared before it ran.
+            .hint(
+                "the guest is made of the same files: was record.json or lab.json edited? take an unedited copy, \
+                 or measure anew: worstcase lab run",
+            ))
         }
-        None => Err(Error::new("run again, the guest left no record")),
+        None => Err(Error::new("run again, the guest left no record")
+            .hint("was the command in lab.json edited? measure anew: worstcase lab run")),
     }
+}
+
+/// Where two texts differ first, and what stands there in each, from the name of the value that differs on.
+fn first_difference(then: &[u8], now: &[u8]) -> (usize, String, String) {
+    const LONGEST: usize = 60;
+    let equal = then.iter().zip(now).take_while(|(then, now)| then == now).count();
+    let is_mark = |byte: &u8| b",{}[]\n".contains(byte);
+    let start = then[..equal].iter().rposition(is_mark).map_or(0, |place| place + 1);
+    let start = start.max(equal.saturating_sub(LONGEST));
+    let words = |text: &[u8]| {
+        let rest = &text[start..];
+        let end = rest.iter().skip(equal - start).position(is_mark).map(|end| equal - start + end);
+        // Where a mark differs itself, what stands behind it.
+        let end = end.filter(|end| *end > 0).unwrap_or(rest.len()).min(2 * LONGEST);
+        match String::from_utf8_lossy(&rest[..end]).trim() {
+            "" => "nothing more".to_owned(),
+            words => format!("`{words}`"),
+        }
+    };
+    (equal, words(then), words(now))
 }
 
 /// What the plugin needs to know of a kernel.
@@ -265,4 +291,24 @@ fn of_amd64(symbols: &Symbols) -> Result<Vec<(&'static str, u64)>, SymbolsError>
         ("wake", symbols.needed("try_to_wake_up")?),
         ("fault", symbols.needed("asm_exc_page_fault")?),
     ])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_value_in_which_two_records_differ_is_named() {
+        let differ = |then: &str, now: &str| first_difference(then.as_bytes(), now.as_bytes());
+        let record = r#"{"head":{"seed":7},"latency":4711,"rest":[1,2]}"#;
+        let edited = record.replace("4711", "47");
+        let (place, then, now) = differ(&edited, record);
+        assert_eq!((&edited[place..][..1], &*then, &*now), (",", r#"`"latency":47`"#, r#"`"latency":4711`"#));
+        let (_, then, now) = differ(&record.replace("seed", "sead"), record);
+        assert_eq!((&*then, &*now), (r#"`"sead":7`"#, r#"`"seed":7`"#));
+        assert_eq!(differ(&format!("{record}\n"), record).2, "nothing more");
+        assert_eq!(differ("", record).1, "nothing more");
+        let (place, then, _) = differ(&record.replacen('{', "{\n  ", 1), record);
+        assert!(place == 1 && then.starts_with(r#"`"head""#), "{then}");
+    }
 }

@@ -8,6 +8,8 @@ use record::TaskEvidence;
 use sysroot::SysRoot;
 use units::{CpuList, Policy};
 
+use crate::facts::place::FIRST_PID_NAMESPACE;
+
 /// `PF_KTHREAD` of include/linux/sched.h, the same since 2.6.28.
 const KERNEL_THREAD: u64 = 0x0020_0000;
 
@@ -93,6 +95,11 @@ pub(crate) fn stat_field(text: &str, field: usize) -> Option<u64> {
     parts(text)?.2.get(field.checked_sub(3)?)?.parse().ok()
 }
 
+/// Of such a text the letter for what the thread does, its third field.
+fn state_in(text: &str) -> Option<char> {
+    parts(text)?.2.first()?.chars().next()
+}
+
 /// Parses `/proc/PID/task/TID/stat`.
 pub(crate) fn parse_stat(pid: i32, text: &str) -> Option<Task> {
     let (tid, name, fields) = parts(text)?;
@@ -121,19 +128,22 @@ pub fn task(root: &SysRoot, pid: i32, tid: i32) -> Option<Task> {
     parse_stat(pid, root.read(&format!("/proc/{pid}/task/{tid}/stat")).value()?)
 }
 
+/// The letter for what a thread does, as `R` (proc_pid_stat(5)); none where there is no such thread.
+pub fn state(root: &SysRoot, tid: i32) -> Option<char> {
+    state_in(root.read(&format!("/proc/{tid}/stat")).value()?)
+}
+
 /// When a thread started, in clock ticks since boot; none where it has ended, though nobody has asked for its exit code yet.
 pub fn start_of_living(root: &SysRoot, tid: i32) -> Option<u64> {
     let stat = root.read(&format!("/proc/{tid}/stat"));
-    let (_, after_name) = stat.value()?.rsplit_once(") ")?;
-    let has_ended = after_name.starts_with(['Z', 'X']);
-    parse_stat(tid, stat.value()?).filter(|_| !has_ended).map(|task| task.start)
+    let text = stat.value()?;
+    let has_ended = matches!(state_in(text)?, 'Z' | 'X');
+    stat_field(text, 22).filter(|_| !has_ended)
 }
 
 /// Whether a thread runs or waits for nothing but a CPU; none where there is no such thread.
 pub fn is_ready(root: &SysRoot, tid: i32) -> Option<bool> {
-    let stat = root.read(&format!("/proc/{tid}/stat"));
-    let (_, after_name) = stat.value()?.rsplit_once(") ")?;
-    Some(after_name.starts_with('R'))
+    state(root, tid).map(|state| state == 'R')
 }
 
 /// How often a thread was given a CPU since it began; none where there is no such thread, or the kernel does not count
@@ -177,13 +187,10 @@ fn threads_without_affinity(root: &SysRoot, pid: i32) -> impl Iterator<Item = Ta
     thread_ids(root, pid).into_iter().filter_map(move |tid| task(root, pid, tid))
 }
 
-/// The first PID namespace: `PROC_PID_INIT_INO` of include/linux/proc_ns.h.
-const FIRST_NAMESPACE: &str = "pid:[4026531836]";
-
 /// Whether ids of threads in `/proc` are those of the kernel's trace. In a container, whose `/proc` is of another PID namespace than the
 /// first, they are others (pid_namespaces(7)). None where that cannot be read.
 pub fn ids_are_the_traces(root: &SysRoot) -> Option<bool> {
-    root.link("/proc/1/ns/pid").value().map(|link| link == FIRST_NAMESPACE)
+    root.link("/proc/1/ns/pid").value().map(|link| link == FIRST_PID_NAMESPACE)
 }
 
 /// Whether this process may not see which files a process has open.
@@ -262,6 +269,20 @@ mod tests {
     }
 
     #[test]
+    fn a_thread_that_has_ended_has_no_start() {
+        for (state, start, is_ready) in
+            [('R', Some(4711), true), ('S', Some(4711), false), ('Z', None, false), ('X', None, false)]
+        {
+            let tree = FakeTree::empty();
+            let text = stat(8, "a) Z 1 (b", 1, 0, 0, 0).replace(") S 1", &format!(") {state} 1"));
+            tree.write("/proc/8/stat", text);
+            assert_eq!(start_of_living(&tree.root, 8), start);
+            assert_eq!(super::is_ready(&tree.root, 8), Some(is_ready));
+            assert_eq!((start_of_living(&tree.root, 9), super::is_ready(&tree.root, 9)), (None, None));
+        }
+    }
+
+    #[test]
     fn rivals_are_of_equal_or_higher_priority_on_measured_cpus() {
         let tree = tree(&[
             (18, 18, "migration/0", 2, KERNEL_THREAD, 99, 1, "0"),
@@ -325,6 +346,14 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn no_name_hides_the_fields_behind_it(name in "[()a-zA-Z0-9 ]{0,15}", tid in 1_i32..4_194_304) {
+            let text = stat(tid, &name, 1, BOUND, 7, 2);
+            let task = parse_stat(tid, &text).unwrap();
+            prop_assert_eq!((task.name, task.tid, task.parent, task.bound, task.priority), (name, tid, 1, true, 7));
+            prop_assert_eq!((state_in(&text), stat_field(&text, 22)), (Some('S'), Some(4711)));
+        }
+
         #[test]
         fn any_text_is_answered_without_a_panic(text in "[0-9]{1,3} \\(.{0,5}\\) [a-zA-Z0-9 -]{0,90}|.{0,60}") {
             let _ = (parse_stat(1, &text), allowed_cpus(&text));

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use record::{Activity, Cause as TraceCause, Class, Hit};
+use record::{Activity, Cause as TraceCause, Class, Hit, Role};
 use serde::Serialize;
 use units::Nanos;
 
@@ -289,15 +289,20 @@ fn is_softirq(name: &str, path: &[String]) -> bool {
     path.iter().any(|called| functions.contains(&called.as_str()))
 }
 
-/// The largest cause that is not part of each wake-up, nor of recording the trace, where it made a tenth of the rest; else the largest
-/// but recording: as [`Hit::main_cause`].
+/// The one that [`Hit::main_cause`] would take.
 fn main_cause(account: &Account) -> Option<&Cause> {
-    let records = |cause: &&Cause| cause.path.iter().any(|function| begins(function, &RECORDING));
-    let recording = account.causes.iter().filter(records).fold(0, |sum, cause| sum + cause.length.0);
-    let rest = account.latency.0.saturating_sub(recording);
-    let mut others = account.causes.iter().filter(|cause| !records(cause));
-    let first = others.clone().next();
-    others.find(|cause| !is_usual(cause) && cause.length.0 >= rest / 10).or(first)
+    record::main_cause(account.latency, &account.causes, |cause| (cause.length, role(cause)))
+}
+
+/// What the instructions of a cause are to the wake-up, as a class says it of the trace's.
+fn role(cause: &Cause) -> Role {
+    if cause.path.iter().any(|function| begins(function, &RECORDING)) {
+        Role::Recording
+    } else if is_usual(cause) {
+        Role::Usual
+    } else {
+        Role::Delay
+    }
 }
 
 /// Part of each wake-up.

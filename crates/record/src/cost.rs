@@ -3,9 +3,12 @@
 //! Figures of a throughput measurement are means of short samples, not latencies of activations, so they have a record of
 //! their own: a file in a directory, written whole after each round. A run that is cut off leaves the rounds before.
 
+use std::path::Path;
+
 use serde::{Deserialize, Serialize};
 use units::{CpuId, Nanos, Seed, Total};
 
+use crate::document::Kind;
 use crate::store_error::StoreError;
 use crate::time::UtcTime;
 use crate::{Evidence, Machine, Tool};
@@ -283,34 +286,22 @@ impl Sample {
 }
 
 /// Reads what `worstcase cost` left in a directory, or its [`FILE`]. None where there is none.
-pub fn load(path: &std::path::Path) -> Option<Result<Cost, StoreError>> {
-    let file = if path.is_dir() { path.join(FILE) } else { path.to_owned() };
-    let is_cost = file.file_name().is_some_and(|name| name == FILE) && file.exists();
-    is_cost.then(|| read(&file))
-}
-
-fn read(file: &std::path::Path) -> Result<Cost, StoreError> {
-    const HINT: &str = "give a directory that `worstcase cost` left";
-    const NEWER: &str = "use the worstcase that wrote it, or a newer one";
-    const LONGEST: u64 = 1 << 28;
-    let text = files::read(file, LONGEST).map_err(|error| StoreError::of(error, HINT))?;
-    let not_one = |error: serde_json::Error| {
-        StoreError::new("read", file, format!("it is no record of costs: {error}"), HINT)
+pub fn load(path: &Path) -> Option<Result<Cost, StoreError>> {
+    const COSTS: Kind = Kind {
+        file: FILE,
+        name: "record of costs",
+        hint: "give a directory that `worstcase cost` left",
+        version: COST_VERSION,
+        longest: 1 << 28,
     };
-    let version = crate::json::read::<Versioned>(&text).map_err(not_one)?.cost_version;
-    if version > COST_VERSION {
-        let reason = format!("it has version {version}, this program reads up to {COST_VERSION}");
-        return Err(StoreError::new("read", file, reason, NEWER));
-    }
-    // A word that this program does not know, as of a place, needs no new version.
-    let unknown = |error| StoreError::new("read", file, format!("it cannot be read: {error}"), NEWER);
-    let cost: Cost = crate::json::read(&text).map_err(unknown)?;
-    match cost.plan.refusal() {
-        Some(why) => Err(StoreError::new("read", file, format!("it is no record of costs: {why}"), HINT)),
+    let loaded = COSTS.load(path, |versioned: Versioned| versioned.cost_version)?;
+    Some(loaded.and_then(|cost: Cost| match cost.plan.refusal() {
+        Some(why) => Err(COSTS.refused(path, why)),
         None => Ok(cost),
-    }
+    }))
 }
 
+/// What every version has.
 #[derive(Deserialize)]
 struct Versioned {
     cost_version: u32,

@@ -18,6 +18,7 @@
 
 pub mod claims;
 pub mod cost;
+mod document;
 pub mod journal;
 pub mod json;
 #[cfg(test)]

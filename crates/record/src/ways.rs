@@ -5,6 +5,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 use units::Nanos;
 
+use crate::document::Kind;
 use crate::model::names;
 use crate::store_error::StoreError;
 use crate::time::UtcTime;
@@ -120,23 +121,14 @@ pub struct UnderLoad {
 
 /// Reads what `worstcase ways` left in a directory, or its [`FILE`]. None where there is none.
 pub fn load(path: &Path) -> Option<Result<Ways, StoreError>> {
-    let file = if path.is_dir() { path.join(FILE) } else { path.to_owned() };
-    let is_it = file.file_name().is_some_and(|name| name == FILE) && file.exists();
-    is_it.then(|| read(&file))
-}
-
-fn read(file: &Path) -> Result<Ways, StoreError> {
-    const HINT: &str = "give a directory that `worstcase ways` left";
-    const NEWER: &str = "use the worstcase that wrote it, or a newer one";
-    const LONGEST: u64 = 1 << 24;
-    let text = files::read(file, LONGEST).map_err(|error| StoreError::of(error, HINT))?;
-    let unreadable = |error| StoreError::new("read", file, format!("it cannot be read: {error}"), HINT);
-    let version = crate::json::read::<Versioned>(&text).map_err(unreadable)?.ways_version;
-    if version > WAYS_VERSION {
-        let reason = format!("it has version {version}, this program reads up to {WAYS_VERSION}");
-        return Err(StoreError::new("read", file, reason, NEWER));
-    }
-    crate::json::read(&text).map_err(unreadable)
+    const WAYS: Kind = Kind {
+        file: FILE,
+        name: "record of ways",
+        hint: "give a directory that `worstcase ways` left",
+        version: WAYS_VERSION,
+        longest: 1 << 24,
+    };
+    WAYS.load(path, |versioned: Versioned| versioned.ways_version)
 }
 
 /// What every version has.

@@ -27,6 +27,11 @@ pub(super) const FACTS: &[NamedFact] = &[
     fact("config.source", "the file that the kernel's configuration was read from", config_source),
     fact("evl", "whether EVL's core runs beside Linux", evl),
     fact("lockdown", "none, integrity, confidentiality", lockdown),
+    fact(
+        "kstack.offset",
+        "whether each system call moves the kernel's stack by a random offset: as built, unless the kernel command line says otherwise",
+        stack_offset,
+    ),
 ];
 
 const VERSION: &str = "/proc/sys/kernel/version";
@@ -215,6 +220,37 @@ fn lockdown(survey: &Survey) -> Reading {
         _ => unknown,
     };
     Reading::new(value, &[LOCKDOWN, LOG])
+}
+
+/// Whether each system call has a stack of its own offset (init/main.c: the last `randomize_kstack_offset` that is a boolean counts).
+fn stack_offset(survey: &Survey) -> Reading {
+    let built = survey.read("config:RANDOMIZE_KSTACK_OFFSET");
+    let by_default = survey.read("config:RANDOMIZE_KSTACK_OFFSET_DEFAULT");
+    let is_on = |reading: &Reading| match &reading.value {
+        Fact::Absent => Fact::Value(false),
+        value => value.clone().map(|setting| setting.to_string() == "y"),
+    };
+    let line = survey.command_line().value();
+    let asked = line
+        .and_then(|line| line.all("randomize_kstack_offset").filter_map(|word| as_bool(word.text())).last());
+    let value = match (asked, is_on(&built)) {
+        // A kernel that was built without it has it as little.
+        (Some(false), _) => Fact::Value(false),
+        (Some(true), built) => built,
+        (None, _) => is_on(&by_default),
+    };
+    let asked = asked.map(|_| COMMAND_LINE.to_owned());
+    let from = if asked.is_some() { built.from } else { by_default.from };
+    Reading { value: value.map(Into::into), from: asked.into_iter().chain(from).collect() }
+}
+
+/// As kstrtobool (lib/kstrtox.c) takes it, by its first letters.
+fn as_bool(text: &str) -> Option<bool> {
+    match text.to_ascii_lowercase().as_bytes() {
+        [b'y' | b't' | b'1', ..] | [b'o', b'n', ..] => Some(true),
+        [b'n' | b'f' | b'0', ..] | [b'o', b'f', ..] => Some(false),
+        _ => None,
+    }
 }
 
 /// Whether EVL's core runs beside Linux, or is built in where nothing more is known.

@@ -80,7 +80,7 @@ impl Nursery {
 }
 
 fn ended(child: libc::pid_t) -> Result<()> {
-    check(child.into(), "fork", "")?;
+    check(child, "fork", "")?;
     let child = Pid::from_raw(child).ok_or_else(|| Error::new("fork", Errno::INVAL))?;
     match wait(child)?.ended {
         Ended::Exited(0) => Ok(()),

@@ -55,13 +55,13 @@ impl<T> Named<T> for rustix::io::Result<T> {
     }
 }
 
-/// Turns the -1 convention of libc into a result.
-pub(crate) fn check(
-    result: libc::c_long,
+/// Turns the -1 convention of libc into a result, whatever integer a function returns: `long` is `int` on 32 bits.
+pub(crate) fn check<T: PartialEq + From<i8>>(
+    result: T,
     call: &'static str,
     on: impl std::fmt::Display,
-) -> Result<libc::c_long> {
-    if result == -1 { Err(Error::last(call, on.to_string())) } else { Ok(result) }
+) -> Result<T> {
+    if result == T::from(-1) { Err(Error::last(call, on.to_string())) } else { Ok(result) }
 }
 
 impl From<Error> for failure::Error {

@@ -5,8 +5,9 @@ use std::os::fd::AsRawFd;
 
 use rustix::net::{AddressFamily, SocketFlags, SocketType};
 
+use crate::Result;
 use crate::error::{Named, check};
-use crate::{Errno, Error, Result};
+use crate::net::request_of;
 
 const GET_COALESCE: u32 = 0x0e;
 const GET_EEE: u32 = 0x44;
@@ -67,24 +68,18 @@ pub(crate) fn exchange<const N: usize>(
 ) -> Result<[u32; N]> {
     let socket = rustix::net::socket_with(AddressFamily::UNIX, SocketType::DGRAM, SocketFlags::CLOEXEC, None);
     let socket = socket.on("socket", "AF_UNIX")?;
-    // SAFETY: a zeroed ifreq is valid.
-    let mut of: libc::ifreq = unsafe { std::mem::zeroed() };
-    if interface.len() >= of.ifr_name.len() {
-        return Err(Error { call, on: interface.to_owned(), errno: Errno::NODEV });
-    }
-    for (place, byte) in of.ifr_name.iter_mut().zip(interface.bytes()) {
-        *place = byte as _;
-    }
+    let mut of = request_of(interface, call)?;
     of.ifr_ifru.ifru_data = words.as_mut_ptr().cast();
     // SAFETY: both outlive the call, and the structure that the request takes is exactly `N` words long.
     let result = unsafe { libc::ioctl(socket.as_raw_fd(), request as _, &mut of) };
-    check(result.into(), call, interface)?;
+    check(result, call, interface)?;
     Ok(words)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Errno;
 
     #[test]
     fn what_has_no_driver_says_so() {

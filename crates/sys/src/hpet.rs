@@ -89,7 +89,7 @@ impl Hpet {
     fn control(&self, name: &'static str, number: rustix::ioctl::Opcode, argument: usize) -> Result<()> {
         // SAFETY: an ioctl of this device with a number, or with a structure of the length that its own number says.
         let result = unsafe { libc::ioctl(self.file.as_raw_fd(), number as _, argument) };
-        check(result.into(), name, PATH).map(drop)
+        check(result, name, PATH).map(drop)
     }
 
     fn register(&self, place: usize) -> u32 {

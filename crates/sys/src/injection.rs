@@ -132,12 +132,13 @@ struct Run {
 }
 
 /// A command of bpf(2) with its attributes.
-fn bpf<T>(command: u32, attributes: &mut T, what: &'static str) -> Result<i64> {
+fn bpf<T>(command: u32, attributes: &mut T, what: &'static str) -> Result<libc::c_int> {
     // SAFETY: the kernel reads and writes the attributes, which have the size that is given; what they point at outlives the call.
     let result = unsafe {
         libc::syscall(libc::SYS_bpf, command, std::ptr::from_mut(attributes), std::mem::size_of::<T>())
     };
-    check(result, what, "")
+    // A descriptor, 0 or -1.
+    check(result as libc::c_int, what, "")
 }
 
 impl Waiting {
@@ -156,7 +157,7 @@ impl Waiting {
         };
         let descriptor = bpf(PROG_LOAD, &mut load, "bpf(BPF_PROG_LOAD)")?;
         // SAFETY: the kernel has just opened it for us.
-        Ok(Self(unsafe { OwnedFd::from_raw_fd(i32::try_from(descriptor).unwrap_or(-1)) }))
+        Ok(Self(unsafe { OwnedFd::from_raw_fd(descriptor) }))
     }
 
     /// Has it wait so many nanoseconds on a CPU, at the most some milliseconds.

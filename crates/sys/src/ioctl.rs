@@ -17,5 +17,5 @@ pub(crate) fn call<T>(
 ) -> Result<()> {
     // SAFETY: the number names the size of the structure, which outlives the call.
     let result = unsafe { libc::ioctl(fd.as_raw_fd(), number as _, std::ptr::from_mut(argument)) };
-    check(result.into(), name, on).map(drop)
+    check(result, name, on).map(drop)
 }

@@ -41,7 +41,7 @@ const SET_DEVICE_ATTR: Opcode = opcode::write::<Attribute>(KVM, 0xe1);
 const BY_PORT: u32 = 2;
 const BY_SIGNAL: u32 = 10;
 /// The interface's version, the same since Linux 2.6.22.
-const VERSION: libc::c_long = 12;
+const VERSION: libc::c_int = 12;
 /// Three pages and one that Intel's CPUs need for real mode, below 4 GiB and away from the guest's memory.
 const TASK_STATE: usize = 0xfeff_d000;
 static IDENTITY_MAP: u64 = 0xfeff_c000;
@@ -208,16 +208,16 @@ pub fn counter() -> u64 {
     }
 }
 
-fn control(file: &OwnedFd, number: Opcode, argument: usize, name: &'static str) -> Result<libc::c_long> {
+fn control(file: &OwnedFd, number: Opcode, argument: usize, name: &'static str) -> Result<libc::c_int> {
     // SAFETY: an ioctl of KVM with a number, or with a structure that outlives the call and whose length its number has.
     let result = unsafe { libc::ioctl(file.as_raw_fd(), number as _, argument) };
-    check(result.into(), name, "")
+    check(result, name, "")
 }
 
 fn descriptor(file: &OwnedFd, number: Opcode, argument: usize, name: &'static str) -> Result<OwnedFd> {
     let made = control(file, number, argument, name)?;
     // SAFETY: the kernel made the descriptor for this process just now.
-    Ok(unsafe { OwnedFd::from_raw_fd(i32::try_from(made).unwrap_or(-1)) })
+    Ok(unsafe { OwnedFd::from_raw_fd(made) })
 }
 
 /// Maps memory for both: of `file`, or of nobody.

@@ -45,6 +45,7 @@ pub mod shared;
 pub mod signal;
 #[cfg(all(target_env = "gnu", target_feature = "crt-static"))]
 mod stand_ins;
+pub mod standard;
 pub mod timer;
 pub mod uio;
 pub mod usage;

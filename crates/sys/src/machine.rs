@@ -50,7 +50,7 @@ pub fn swap_on(path: &str, priority: Option<u16>) -> Result<()> {
     const PREFER: i32 = 0x8000;
     let flags = priority.map_or(0, |priority| PREFER | i32::from(priority & 0x7fff));
     // SAFETY: the text ends with a zero and is only read.
-    check(unsafe { libc::swapon(file.as_ptr(), flags) }.into(), "swapon", path).map(drop)
+    check(unsafe { libc::swapon(file.as_ptr(), flags) }, "swapon", path).map(drop)
 }
 
 /// Brings back what was swapped there, and swaps nothing more. swapoff(2).
@@ -60,7 +60,7 @@ pub fn swap_on(path: &str, priority: Option<u16>) -> Result<()> {
 pub fn swap_off(path: &str) -> Result<()> {
     let file = CString::new(path).map_err(|_| Error::new("swapoff", Errno::INVAL))?;
     // SAFETY: as above.
-    check(unsafe { libc::swapoff(file.as_ptr()) }.into(), "swapoff", path).map(drop)
+    check(unsafe { libc::swapoff(file.as_ptr()) }, "swapoff", path).map(drop)
 }
 
 /// Kills every process but this one and the kernel's. kill(2) with -1: for the first process of a system only.
@@ -69,6 +69,6 @@ pub fn kill_all_others() -> Result<()> {
         return Err(Error { call: "kill", on: "everything, as process 1 only".into(), errno: Errno::PERM });
     }
     // SAFETY: integers only.
-    let killed = check(unsafe { libc::kill(-1, libc::SIGKILL) }.into(), "kill", "all others").map(drop);
+    let killed = check(unsafe { libc::kill(-1, libc::SIGKILL) }, "kill", "all others").map(drop);
     killed.or_else(|error| if error.errno == Errno::SRCH { Ok(()) } else { Err(error) })
 }

@@ -24,7 +24,7 @@ pub fn separate() -> Result<Former> {
     })?;
     let spaces = libc::CLONE_NEWNS | libc::CLONE_NEWPID | libc::CLONE_NEWIPC;
     // SAFETY: changes what this process sees; no memory is touched.
-    check(unsafe { libc::unshare(spaces) }.into(), "unshare", "")?;
+    check(unsafe { libc::unshare(spaces) }, "unshare", "")?;
     let former = Former(former);
     if let Err(error) = mount(c"none", c"/", None, libc::MS_REC | libc::MS_SLAVE) {
         former.restore()?;
@@ -38,7 +38,7 @@ impl Former {
     pub fn restore(self) -> Result<()> {
         use std::os::fd::AsRawFd;
         // SAFETY: the descriptor is open as long as `self`.
-        check(unsafe { libc::setns(self.0.as_raw_fd(), libc::CLONE_NEWPID) }.into(), "setns", "").map(drop)
+        check(unsafe { libc::setns(self.0.as_raw_fd(), libc::CLONE_NEWPID) }, "setns", "").map(drop)
     }
 }
 
@@ -56,5 +56,5 @@ fn mount(
     let kind = kind.map_or(std::ptr::null(), std::ffi::CStr::as_ptr);
     // SAFETY: every pointer is null or to a text that ends in a zero byte.
     let result = unsafe { libc::mount(source.as_ptr(), target.as_ptr(), kind, flags, std::ptr::null()) };
-    check(result.into(), "mount", target.to_string_lossy()).map(drop)
+    check(result, "mount", target.to_string_lossy()).map(drop)
 }

@@ -101,21 +101,31 @@ impl Interface {
     pub fn named(name: &str) -> Result<Self> {
         let socket = Socket::udp(false)?;
         let index = rustix::net::netdevice::name_to_index(&socket.0, name).on("SIOCGIFINDEX", name)?;
-        // SAFETY: a zeroed ifreq is valid; the name fits, as the call above took it.
-        let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
-        let room = request.ifr_name.len() - 1;
-        for (place, byte) in request.ifr_name.iter_mut().zip(name.bytes().take(room)) {
-            *place = byte as _;
-        }
+        let mut request = request_of(name, "SIOCGIFHWADDR")?;
         // SAFETY: the request outlives the call, which writes a sockaddr into it.
         let result = unsafe { libc::ioctl(socket.0.as_raw_fd(), libc::SIOCGIFHWADDR as _, &mut request) };
-        check(result.into(), "SIOCGIFHWADDR", name)?;
+        check(result, "SIOCGIFHWADDR", name)?;
         // SAFETY: the call filled this member.
         let data = unsafe { request.ifr_ifru.ifru_hwaddr }.sa_data;
         let mut mac = [0; 6];
-        mac.iter_mut().zip(data).for_each(|(to, from)| *to = from as u8);
+        mac.iter_mut().zip(data).for_each(|(to, from)| [*to] = from.to_ne_bytes());
         Ok(Self { index, mac })
     }
+}
+
+/// A request of `call` about an interface, netdevice(7).
+///
+/// # Errors
+/// `ENODEV`: the name is longer than one of an interface can be.
+pub(crate) fn request_of(interface: &str, call: &'static str) -> Result<libc::ifreq> {
+    // SAFETY: zeros are a valid request.
+    let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
+    // The last byte stays 0.
+    if interface.len() >= request.ifr_name.len() {
+        return Err(Error { call, on: interface.to_owned(), errno: Errno::NODEV });
+    }
+    request.ifr_name.iter_mut().zip(interface.bytes()).for_each(|(to, from)| *to = from as _);
+    Ok(request)
 }
 
 /// A socket of datagrams.
@@ -142,7 +152,7 @@ impl Socket {
         let kind = libc::SOCK_RAW | libc::SOCK_CLOEXEC;
         // SAFETY: integers only; the descriptor is ours.
         let fd = unsafe { libc::socket(libc::AF_PACKET, kind, 0) };
-        check(fd.into(), "socket", "AF_PACKET")?;
+        check(fd, "socket", "AF_PACKET")?;
         // SAFETY: as above.
         let socket = Self(unsafe { OwnedFd::from_raw_fd(fd) });
         let protocol = if receives { ether_type } else { 0 };
@@ -154,7 +164,7 @@ impl Socket {
         let length = size_of::<libc::sockaddr_ll>() as libc::socklen_t;
         // SAFETY: a filled sockaddr_ll and its length.
         let result = unsafe { libc::bind(fd, (&raw const address).cast(), length) };
-        check(result.into(), "bind", "AF_PACKET")?;
+        check(result, "bind", "AF_PACKET")?;
         Ok(socket)
     }
 
@@ -210,7 +220,7 @@ impl Socket {
         let result = unsafe {
             libc::setsockopt(self.0.as_raw_fd(), libc::SOL_SOCKET, libc::SO_BINDTODEVICE, name, length)
         };
-        check(result.into(), "SO_BINDTODEVICE", interface).map(drop)
+        check(result, "SO_BINDTODEVICE", interface).map(drop)
     }
 
     fn set(
@@ -224,7 +234,7 @@ impl Socket {
         // SAFETY: an int and its length, only read.
         let result =
             unsafe { libc::setsockopt(self.0.as_raw_fd(), level, name, (&raw const value).cast(), length) };
-        check(result.into(), call, value).map(drop)
+        check(result, call, value).map(drop)
     }
 
     /// Sends to the peer that it is connected with, or to the interface that it is bound to. send(2).
@@ -411,15 +421,11 @@ fn source(from: &libc::sockaddr_storage) -> Source {
 pub fn switch_loopback_on() -> Result<()> {
     const UP: libc::c_short = (libc::IFF_UP | libc::IFF_RUNNING) as libc::c_short;
     let socket = Socket::udp(false)?;
-    // SAFETY: zeros are a valid request.
-    let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
-    for (to, from) in request.ifr_name.iter_mut().zip(b"lo\0") {
-        *to = *from as libc::c_char;
-    }
+    let mut request = request_of("lo", "SIOCSIFFLAGS")?;
     request.ifr_ifru.ifru_flags = UP;
     // SAFETY: the kernel reads the request, which is whole.
     let result = unsafe { libc::ioctl(socket.0.as_raw_fd(), libc::SIOCSIFFLAGS as _, &request) };
-    check(result.into(), "ioctl SIOCSIFFLAGS of", "lo").map(drop)
+    check(result, "ioctl SIOCSIFFLAGS of", "lo").map(drop)
 }
 
 #[cfg(test)]

@@ -175,7 +175,7 @@ pub fn fork(child: impl FnOnce() -> u8) -> Result<Pid> {
             unsafe { libc::_exit(i32::from(status)) }
         }
         pid => {
-            check(pid.into(), "fork", "")?;
+            check(pid, "fork", "")?;
             Pid::from_raw(pid).ok_or_else(|| Error::new("fork", Errno::INVAL))
         }
     }
@@ -249,7 +249,7 @@ fn wait4(pid: i32, options: i32) -> Result<Option<Reaped>> {
         let mut usage: libc::rusage = std::mem::zeroed();
         (libc::wait4(pid, &mut status, options, &mut usage), usage)
     };
-    check(answer.into(), "wait4", "")?;
+    check(answer, "wait4", "")?;
     let ended = if libc::WIFSIGNALED(status) {
         Ended::Killed(libc::WTERMSIG(status))
     } else {

@@ -260,14 +260,14 @@ pub fn reservable(cpus: &CpuList) -> CpuList {
 pub fn set_timer_slack(slack: Nanos) -> Result<()> {
     // SAFETY: an integer argument.
     let result = unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, slack.0.max(1) as libc::c_ulong, 0, 0, 0) };
-    check(result.into(), "prctl", "PR_SET_TIMERSLACK").map(drop)
+    check(result, "prctl", "PR_SET_TIMERSLACK").map(drop)
 }
 
 /// The calling thread's timer slack. `PR_GET_TIMERSLACK`.
 pub fn timer_slack() -> Result<Nanos> {
     // SAFETY: no pointers.
     let result = unsafe { libc::prctl(libc::PR_GET_TIMERSLACK, 0, 0, 0, 0) };
-    check(result.into(), "prctl", "PR_GET_TIMERSLACK").map(|slack| Nanos(slack as u64))
+    check(result, "prctl", "PR_GET_TIMERSLACK").map(|slack| Nanos(slack as u64))
 }
 
 /// Gives the CPU away; a deadline thread sleeps until its next period. sched_yield(2).

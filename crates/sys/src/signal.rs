@@ -71,7 +71,7 @@ fn blocked(set: &libc::sigset_t, flags: libc::c_int) -> Result<OwnedFd> {
     unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, set, std::ptr::null_mut()) };
     // SAFETY: a filled signal set; -1 asks for a new descriptor, which is ours.
     let fd = unsafe { libc::signalfd(-1, set, libc::SFD_CLOEXEC | flags) };
-    check(fd.into(), "signalfd", "")?;
+    check(fd, "signalfd", "")?;
     // SAFETY: as above.
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
@@ -138,7 +138,7 @@ pub fn make_sleeps_interruptible() -> Result<()> {
         action.sa_sigaction = nothing as extern "C" fn(libc::c_int) as usize;
         libc::sigaction(WAKE, &action, std::ptr::null_mut())
     };
-    check(result.into(), "sigaction", "SIGURG").map(drop)
+    check(result, "sigaction", "SIGURG").map(drop)
 }
 
 /// Interrupts whatever thread `tid` of this process sleeps in. tgkill(2).

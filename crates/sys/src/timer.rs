@@ -51,7 +51,7 @@ impl TimerFd {
     fn create(clock: Clock, flags: libc::c_int) -> Result<Self> {
         // SAFETY: integers only; the descriptor is ours.
         let fd = unsafe { libc::timerfd_create(clock.id(), flags) };
-        check(fd.into(), "timerfd_create", format!("{clock:?}"))?;
+        check(fd, "timerfd_create", format!("{clock:?}"))?;
         // SAFETY: as above.
         Ok(Self(unsafe { OwnedFd::from_raw_fd(fd) }))
     }
@@ -102,7 +102,7 @@ impl PosixTimer {
             event.sigev_notify_thread_id = crate::schedule::thread_id();
             libc::timer_create(clock.id(), &mut event, &mut id)
         };
-        check(result.into(), "timer_create", format!("{clock:?}"))?;
+        check(result, "timer_create", format!("{clock:?}"))?;
         Ok(Self { id, set })
     }
 

@@ -106,7 +106,7 @@ impl Edu {
         let name = device.file_name().unwrap_or_default().to_string_lossy().into_owned() + "\0";
         let made = control(&group, "VFIO_GROUP_GET_DEVICE_FD", GROUP_GET_DEVICE_FD, name.as_ptr() as usize)?;
         // SAFETY: the kernel made the descriptor for this process just now.
-        let device = unsafe { OwnedFd::from_raw_fd(i32::try_from(made).unwrap_or(-1)) };
+        let device = unsafe { OwnedFd::from_raw_fd(made) };
         let registers = map(&device)?;
         let event = rustix::event::eventfd(0, EventfdFlags::CLOEXEC).named("eventfd")?;
         let edu = Self { event, registers, device, _group: group, _container: container };
@@ -172,10 +172,10 @@ fn region(device: &OwnedFd, index: u32) -> Result<Region> {
     Ok(region)
 }
 
-fn control(file: &OwnedFd, name: &'static str, number: u64, argument: usize) -> Result<libc::c_long> {
+fn control(file: &OwnedFd, name: &'static str, number: u64, argument: usize) -> Result<libc::c_int> {
     // SAFETY: an ioctl of VFIO with a number, or with a structure that outlives the call and whose length it has.
     let result = unsafe { libc::ioctl(file.as_raw_fd(), number as _, argument) };
-    check(result.into(), name, "")
+    check(result, name, "")
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::hash::{BuildHasher, Hasher, RandomState};
 
+use machine::facts::place::FIRST_PID_NAMESPACE;
 use record::Fact;
 use sysroot::SysRoot;
 
@@ -13,9 +14,6 @@ use crate::value::Value;
 
 /// What the kernel's text calls an idle CPU.
 const IDLE: &str = "<idle>";
-
-/// The process namespace that the kernel's own ids are of: the inode of the first one (include/linux/proc_ns.h).
-const FIRST_NAMESPACE: &str = "pid:[4026531836]";
 
 /// The names that are known so far.
 #[derive(Clone, Debug, Default)]
@@ -93,7 +91,7 @@ impl Tasks {
     /// looked for in the kernel's list, `saved`.
     pub(crate) fn live(root: &SysRoot, saved: String) -> Self {
         let namespace = root.link("/proc/self/ns/pid");
-        let has_processes = namespace.value().is_some_and(|name| name == FIRST_NAMESPACE);
+        let has_processes = namespace.value().is_some_and(|name| name == FIRST_PID_NAMESPACE);
         let living =
             Living { root: root.clone(), has_processes, saved, has_read: false, not_found: Vec::new() };
         Self { live: Some(living), ..Self::default() }

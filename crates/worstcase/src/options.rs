@@ -12,6 +12,19 @@ use failure::Error;
 
 pub use crate::headings::*;
 
+/// The name of a load, as it stands in a list of them.
+///
+/// # Errors
+/// It is empty.
+pub fn load_name(text: &str) -> Result<String, &'static str> {
+    match text.trim() {
+        "" => Err(
+            "the name of a load is empty: is there a comma too many, or a variable that is not set? `worstcase load --list` shows all",
+        ),
+        name => Ok(name.to_owned()),
+    }
+}
+
 /// What is measured and how.
 #[derive(Args, Clone, Debug)]
 pub struct Measuring {

@@ -28,9 +28,29 @@ pub fn data(text: &str) -> io::Result<bool> {
     passed_on(text.as_bytes())
 }
 
-fn passed_on(bytes: &[u8]) -> io::Result<bool> {
+/// To standard output, all of it. One that was closed before we began takes nothing, whatever the standard library says.
+fn put(bytes: &[u8]) -> io::Result<()> {
+    if sys::standard::output_was_closed() && !bytes.is_empty() {
+        return Err(sys::Errno::BADF.into());
+    }
     let mut stdout = io::stdout().lock();
-    match stdout.write_all(bytes).and_then(|()| stdout.flush()) {
+    stdout.write_all(bytes).and_then(|()| stdout.flush())
+}
+
+/// Where output was lost, and what to do.
+pub fn lost(error: &io::Error) -> Error {
+    let hint = match files::hint(error) {
+        "" if sys::standard::output_was_closed() => {
+            "standard output is closed: send it to a file, or to /dev/null"
+        }
+        "" => "what was measured is in the record, if one was written: worstcase report DIR",
+        hint => hint,
+    };
+    Error::new(format!("write to standard output: {error}"), hint)
+}
+
+fn passed_on(bytes: &[u8]) -> io::Result<bool> {
+    match put(bytes) {
         Ok(()) => Ok(true),
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(false),
         Err(error) => Err(error),
@@ -50,28 +70,19 @@ pub fn bytes(stream: Stream, bytes: &[u8]) -> Result<(), Error> {
     let text = is_terminal(stream).then(|| String::from_utf8_lossy(bytes));
     let text = text.as_ref().map(|text| printable::lines(text));
     let bytes = text.as_ref().map_or(bytes, |text| text.as_bytes());
-    let write = |to: &mut dyn Write| to.write_all(bytes).and_then(|()| to.flush());
-    let written = match stream {
-        Stream::Output => write(&mut io::stdout().lock()),
-        Stream::Error => write(&mut io::stderr().lock()),
-    };
-    match written {
-        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
-            Err(Error::new(format!("pass on what the command printed: {error}"), ""))
+    match stream {
+        Stream::Output => passed_on(bytes).map(drop).map_err(|error| lost(&error)),
+        // Words that nobody reads change nothing.
+        Stream::Error => {
+            let _ = io::stderr().lock().write_all(bytes);
+            Ok(())
         }
-        _ => Ok(()),
     }
 }
 
 /// Writes data at the end of a command; output that is lost is an error.
 pub fn final_data(text: &str) -> Result<(), Error> {
-    data(text).map(drop).map_err(|error| {
-        let hint = match files::hint(&error) {
-            "" => "what was measured is in the record, if one was written: worstcase report DIR",
-            hint => hint,
-        };
-        Error::new(format!("write to standard output: {error}"), hint)
-    })
+    data(text).map(drop).map_err(|error| lost(&error))
 }
 
 /// Writes a page. One that nobody named a place for is no error where it cannot be written: what it shows is kept elsewhere.
@@ -243,12 +254,16 @@ pub fn ended(result: Result<ExitCode, Error>) -> ExitCode {
 /// Help and version go to standard output; a wrong argument is exit code 2, and so is help that is lost.
 pub fn usage(mut error: clap::Error) -> ExitCode {
     without_tip_of_values(&mut error);
-    let printed = error.print();
-    if let Some(lost) = printed.err().filter(|lost| lost.kind() != ErrorKind::BrokenPipe) {
-        let hint = files::hint(&lost);
-        return ended(Err(Error::new(format!("write to standard output: {lost}"), hint)));
+    let is_wrong = error.use_stderr();
+    let printed = match !is_wrong && sys::standard::output_was_closed() {
+        true => Err(sys::Errno::BADF.into()),
+        false => error.print(),
+    };
+    match printed {
+        // Where words cannot be written, this cannot be said either.
+        Err(error) if !is_wrong && error.kind() != ErrorKind::BrokenPipe => ended(Err(lost(&error))),
+        _ => ExitCode::from(if is_wrong { 2 } else { 0 }),
     }
-    ExitCode::from(if error.use_stderr() { 2 } else { 0 })
 }
 
 /// Takes away the advice to write a mistyped option behind `--`: nothing here takes a value that begins with dashes so.

@@ -21,7 +21,7 @@ pub use device::Device;
 pub use guest::{Guest, Time, Under};
 use prepared::Prepared;
 use process::{End, Process};
-pub use under::check_watched;
+pub use under::{check as check_under, check_watched, split as split_under};
 use watch::Watch;
 pub use watch::{Target, Watched};
 

@@ -37,7 +37,9 @@ impl Prepared {
             )
             .hint("leave out the number of CPUs, or use --time wall"));
         }
-        under::check(guest)?;
+        if let Some(under) = &guest.under {
+            under::check(&guest.kernel, under, &guest.devices)?;
+        }
         qemu::check_devices(guest)?;
         limits::check_size(guest.processors, guest.memory, guest.disk)?;
         let emulator = Emulator::find(guest.kernel.architecture)?;

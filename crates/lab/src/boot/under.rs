@@ -22,6 +22,27 @@ pub(crate) const CPU: &str = "qemu64";
 /// dom0's console: Xen shows on its own what is written to it.
 pub(crate) const CONSOLE: &str = "hvc0";
 
+/// The parameters in `texts`, as Xen takes them apart (`cmdline_parse`, xen/common/kernel.c): each blank parts, and quotes are
+/// letters. What stands behind ` -- ` is the first domain's (`__start_xen`, xen/arch/x86/setup.c).
+///
+/// # Errors
+/// A quote, with which nobody means a letter; `--`.
+pub fn split(texts: &[String]) -> Result<Vec<String>, Error> {
+    let words: Vec<String> =
+        texts.iter().flat_map(|text| text.split_ascii_whitespace()).map(str::to_owned).collect();
+    if words.iter().any(|word| word == "--") {
+        return Err(Error::new("`--` ends the hypervisor's parameters: what follows is the kernel's")
+            .hint("leave it out: --append has the kernel's"));
+    }
+    match words.iter().find(|word| word.contains(['"', '\''])) {
+        None => Ok(words),
+        Some(word) => Err(Error::new(format!(
+            "the hypervisor's command line knows no quotes: it would take the one in `{word}` for a letter"
+        ))
+        .hint("leave the quotes out: none of its parameters has a blank in it")),
+    }
+}
+
 impl Under {
     /// Its whole command line.
     pub(crate) fn command_line(&self) -> String {
@@ -44,9 +65,11 @@ impl Under {
 }
 
 /// Refuses what cannot be under a hypervisor, or was not tried.
-pub(crate) fn check(guest: &Guest) -> Result<(), Error> {
-    let Some(under) = &guest.under else { return Ok(()) };
-    let (kernel, name) = (&guest.kernel, &under.hypervisor.name);
+///
+/// # Errors
+/// What is refused, and what to take instead.
+pub fn check(kernel: &Kernel, under: &Under, devices: &[Device]) -> Result<(), Error> {
+    let name = &under.hypervisor.name;
     if !under.hypervisor.hypervisor {
         return Err(Error::new(format!("{name} is a kernel, and no hypervisor"))
             .hint("worstcase lab kernels fetch xen brings one; worstcase lab kernels list shows its name"));
@@ -58,7 +81,7 @@ pub(crate) fn check(guest: &Guest) -> Result<(), Error> {
         ))
         .hint("name a kernel for amd64"));
     }
-    if let Some(device) = guest.devices.iter().find(|device| **device != Device::EduUio) {
+    if let Some(device) = devices.iter().find(|device| **device != Device::EduUio) {
         return Err(Error::new(format!("--device {device} was not tried under {name}"))
             .hint("edu-uio alone was; run the kernel without --under for others"));
     }
@@ -106,6 +129,10 @@ mod tests {
     use super::*;
     use crate::scripted;
 
+    fn check(guest: &Guest) -> Result<(), Error> {
+        super::check(&guest.kernel, guest.under.as_ref().unwrap(), &guest.devices)
+    }
+
     fn guest() -> Guest {
         let hypervisor = Kernel { hypervisor: true, ..scripted::kernel("xen-4.17-amd64") };
         let under = Under { hypervisor, words: vec!["sched=null".into()] };
@@ -144,6 +171,16 @@ mod tests {
         assert!(check(&guest).unwrap_err().message.contains("CONFIG_XEN_DOM0 is not set"));
         std::fs::write(&config, "CONFIG_XEN_DOM0=y\nCONFIG_PREEMPT_RT=y\n").unwrap();
         assert!(check(&guest).unwrap_err().message.contains("is PREEMPT_RT: such kernels hang"));
+    }
+
+    #[test]
+    fn quotes_of_a_hypervisors_parameter_are_refused_in_its_name() {
+        let split = |text: &str| super::split(&[text.to_owned(), "sched=null".into()]);
+        assert_eq!(split(" dom0_mem=512M  noreboot").unwrap(), ["dom0_mem=512M", "noreboot", "sched=null"]);
+        for text in ["quoted \"x\"", "a=\"b c\"", "it's", "x -- y", "--"] {
+            let error = split(text).unwrap_err();
+            assert!(error.message.contains("the hypervisor's") && error.hint.is_some(), "{error}");
+        }
     }
 
     #[test]

@@ -36,15 +36,23 @@ impl Kernel {
 
     /// Refuses an image that cannot boot: cut off, 32-bit, another architecture's, something else.
     pub fn check(&self) -> Result<(), Error> {
-        let Self { name, image, architecture, hypervisor, .. } = self;
-        if *hypervisor {
-            return Err(Error::new(format!("{name} is a hypervisor, and no kernel"))
-                .hint(format!("a kernel boots under it: --kernel NAME --under {name}")));
-        }
+        self.refuse_hypervisor()?;
+        let Self { image, architecture, .. } = self;
         match image::recognise(image)?.architecture {
             found if found == *architecture => Ok(()),
             found => Err(refused(image, found, *architecture)),
         }
+    }
+}
+
+impl Kernel {
+    pub(super) fn refuse_hypervisor(&self) -> Result<(), Error> {
+        let Self { name, hypervisor, .. } = self;
+        if !hypervisor {
+            return Ok(());
+        }
+        Err(Error::new(format!("{name} is a hypervisor, and no kernel"))
+            .hint(format!("a kernel boots under it: lab run --kernel NAME --under {name}")))
     }
 }
 

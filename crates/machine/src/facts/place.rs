@@ -11,6 +11,9 @@ use crate::quotas;
 /// The user namespace that the kernel itself made, include/linux/proc_ns.h.
 pub const FIRST_USER_NAMESPACE: &str = "user:[4026531837]";
 
+/// The PID namespace that the kernel itself made, whose ids its trace has: `PROC_PID_INIT_INO` of include/linux/proc_ns.h.
+pub const FIRST_PID_NAMESPACE: &str = "pid:[4026531836]";
+
 pub(super) fn place(root: &SysRoot) -> Place {
     Place {
         container: container_of(root).0,
@@ -32,7 +35,7 @@ pub fn cpu_quotas(root: &SysRoot) -> Fact<Vec<CpuQuota>> {
 
 /// The namespaces that the kernel itself made, by the fixed numbers of include/linux/proc_ns.h.
 const FIRST_NAMESPACES: [(&str, &str); 4] = [
-    ("/proc/self/ns/pid", "pid:[4026531836]"),
+    ("/proc/self/ns/pid", FIRST_PID_NAMESPACE),
     ("/proc/self/ns/uts", "uts:[4026531838]"),
     ("/proc/self/ns/ipc", "ipc:[4026531839]"),
     ("/proc/self/ns/cgroup", "cgroup:[4026531835]"),

@@ -306,15 +306,48 @@ impl Hit {
         Nanos(self.due.0.saturating_add(self.latency.0))
     }
 
-    /// The largest cause that is not part of each wake-up, nor of recording the trace, where it made a tenth of the rest; else the
-    /// largest but recording.
-    pub fn main_cause(&self) -> Option<&Cause> {
-        let recording = |cause: &&Cause| cause.class == Class::Tracing;
-        let own = self.causes.iter().filter(recording).fold(0, |sum, cause| sum + cause.length.0);
-        let rest = self.latency.0.saturating_sub(own);
-        let is_much = |cause: &Cause| cause.length.0 >= rest / 10;
-        let mut others = self.causes.iter().filter(|cause| !recording(cause));
-        let first = others.clone().next();
-        others.find(|cause| cause.class != Class::Usual && is_much(cause)).or(first).or(self.causes.first())
+    /// What recording the trace took of the latency.
+    pub fn recording(&self) -> Nanos {
+        let own = self.causes.iter().filter(|cause| cause.role() == Role::Recording);
+        own.fold(Nanos::ZERO, |sum, cause| sum + cause.length)
     }
+
+    /// The [`main_cause`] of its own; recording where that took all of it.
+    pub fn main_cause(&self) -> Option<&Cause> {
+        let of = |cause: &Cause| (cause.length, cause.role());
+        main_cause(self.latency, &self.causes, of).or(self.causes.first())
+    }
+}
+
+impl Cause {
+    fn role(&self) -> Role {
+        match self.class {
+            Class::Tracing => Role::Recording,
+            Class::Usual => Role::Usual,
+            _ => Role::Delay,
+        }
+    }
+}
+
+/// What a cause is to the wake-up that it was part of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// It is there because the wake-up was recorded.
+    Recording,
+    /// It is part of each wake-up.
+    Usual,
+    /// It made this one late.
+    Delay,
+}
+
+/// Of causes of a late wake-up, the largest first, the first that is a delay and made a tenth of what recording did not make; else
+/// the first but recording. `of` says how long a cause took and what it is.
+pub fn main_cause<C>(latency: Nanos, causes: &[C], of: impl Fn(&C) -> (Nanos, Role)) -> Option<&C> {
+    let others =
+        || causes.iter().map(|cause| (cause, of(cause))).filter(|(_, (_, role))| *role != Role::Recording);
+    let own = causes.iter().map(&of).filter(|(_, role)| *role == Role::Recording);
+    let rest = latency.0.saturating_sub(own.fold(0, |sum, (length, _)| sum + length.0));
+    let is_main = |(length, role): (Nanos, Role)| role == Role::Delay && length.0 >= rest / 10;
+    let main = others().find(|(_, of)| is_main(*of)).or_else(|| others().next());
+    main.map(|(cause, _)| cause)
 }

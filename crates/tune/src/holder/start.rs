@@ -101,7 +101,7 @@ pub fn is_alive(state: &Path, kind: Kind) -> Option<bool> {
 pub fn is_stopped(state: &Path, kind: Kind) -> bool {
     let holder = announcement(state, kind).filter(is_there);
     holder.is_some_and(|holder| {
-        state_of(&SysRoot::live(), holder.pid).is_some_and(|state| "Tt".contains(state))
+        tasks::state(&SysRoot::live(), holder.pid).is_some_and(|state| "Tt".contains(state))
     })
 }
 
@@ -123,13 +123,7 @@ fn is_there(holder: &Announcement) -> bool {
 
 /// Whether only its parent's wait is wanting: it holds nothing any more.
 fn has_ended(root: &SysRoot, pid: i32) -> bool {
-    state_of(root, pid).is_some_and(|state| "ZX".contains(state))
-}
-
-/// The letter for what a process does (proc(5)).
-fn state_of(root: &SysRoot, pid: i32) -> Option<char> {
-    let stat = root.read(&format!("/proc/{pid}/stat"));
-    stat.value()?.rsplit_once(") ")?.1.chars().next()
+    tasks::state(root, pid).is_some_and(|state| "ZX".contains(state))
 }
 
 /// Starts a holder in the place of one of its kind, and returns when it holds.

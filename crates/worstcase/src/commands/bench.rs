@@ -37,7 +37,7 @@ pub struct Bench {
     measuring: Measuring,
 
     /// Loads, one after the other: see worstcase load --list [default: idle,cpu,io,vm,hdd,full]
-    #[arg(long, value_name = "NAMES", value_delimiter = ',', help_heading = LOADED)]
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = options::load_name, help_heading = LOADED)]
     loads: Vec<String>,
 
     /// A command of your own as a further load, run by the shell

@@ -9,7 +9,7 @@ use serde::Serialize;
 use units::{CpuId, Nanos};
 
 use crate::output::{self, Stream};
-use failure::{Error, Result};
+use failure::Result;
 use runner::{Live, Observer};
 
 use crate::progress::{longest_scenario, rows};
@@ -22,7 +22,7 @@ fn print(text: &str) -> Result<bool> {
 fn written(result: std::io::Result<bool>) -> Result<bool> {
     result.or_else(|error| match error.kind() {
         ErrorKind::BrokenPipe => Ok(false),
-        _ => Err(Error::new(format!("write to standard output: {error}"), "")),
+        _ => Err(output::lost(&error)),
     })
 }
 

@@ -89,7 +89,7 @@ impl Samples {
     }
 
     fn print(&self, text: &str) -> Result<bool> {
-        output::data(text).map_err(|error| Error::new(format!("write to standard output: {error}"), ""))
+        output::data(text).map_err(|error| output::lost(&error))
     }
 }
 

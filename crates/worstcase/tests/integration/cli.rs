@@ -108,6 +108,51 @@ fn output_that_is_lost_is_an_error() {
 }
 
 #[test]
+fn output_that_was_closed_is_an_error() {
+    for (arguments, _) in printing() {
+        // The shell closes it (dash and bash alike); what is said still comes through.
+        let output = Command::new("sh")
+            .args(["-c", "exec \"$@\" >&-", "sh", BINARY])
+            .args(&arguments)
+            .output()
+            .unwrap();
+        let (code, printed, said) = shown(&output);
+        assert_eq!((code, printed.as_str()), (Some(2), ""), "{arguments:?}: {said}");
+        let message = "error: write to standard output: Bad file descriptor (os error 9)\n  \
+                       hint: standard output is closed: send it to a file, or to /dev/null\n";
+        assert_eq!(said, message, "{arguments:?}");
+    }
+}
+
+#[test]
+fn who_prints_nothing_needs_no_output() {
+    let output = Command::new("sh").args(["-c", "exec \"$0\" report nowhere >&-", BINARY]).output().unwrap();
+    let (code, _, said) = shown(&output);
+    assert!(code == Some(2) && said.starts_with("error: read nowhere: No such file"), "{said}");
+    let output =
+        Command::new("sh").args(["-c", "exec \"$0\" --version > /dev/null", BINARY]).output().unwrap();
+    assert_eq!(shown(&output), (Some(0), String::new(), String::new()));
+}
+
+#[test]
+fn every_list_of_loads_refuses_an_empty_name() {
+    for command in [
+        &["bench"][..],
+        &["ways"],
+        &["lab", "explain", "run"],
+        &["lab", "sections", "run"],
+        &["lab", "ladder", "some.toml"],
+    ] {
+        for loads in ["", ",", "idle,", " "] {
+            let (code, _, said) =
+                shown(&worstcase(&[command, &["--loads", loads]].concat()).output().unwrap());
+            assert_eq!(code, Some(2), "{command:?}: {said}");
+            assert!(said.contains("the name of a load is empty"), "{command:?} {loads:?}: {said}");
+        }
+    }
+}
+
+#[test]
 fn a_reader_that_takes_one_line_gets_it() {
     let script = format!("'{BINARY}' load --list | head -n 1; exit ${{PIPESTATUS[0]}}");
     let output = Command::new("bash").args(["-c", &script]).output().unwrap();

@@ -197,7 +197,7 @@ impl Asked {
 
 /// Whether somebody still reads.
 fn print(text: &str) -> Result<bool> {
-    output::data(text).map_err(|error| Error::new(error, ""))
+    output::data(text).map_err(|error| output::lost(&error))
 }
 
 fn shown(hit: &Hit, json: bool, style: &report::Style) -> Result<String> {

@@ -188,8 +188,9 @@ pub fn check(guest: &Guest, record: &Record) -> Result<()> {
     if differences.is_empty() {
         return Ok(());
     }
+    let (message, cures) = lab::Difference::joined(&differences);
     Err(Error::new(
-        format!("the guest cannot be made again: {}", differences.join("; ")),
-        "--guest-binary names the worstcase that measured; or measure anew with this one",
+        format!("the guest cannot be made again: {message}"),
+        format!("{cures}; or measure anew: worstcase lab run"),
     ))
 }

@@ -9,6 +9,7 @@ use sys::signal::Signals;
 
 use super::again::{self, OfLoad, OfTraced};
 use super::origin;
+use crate::options;
 use crate::output::{self, Stream};
 use failure::{Error, Result};
 
@@ -37,7 +38,7 @@ pub struct Explain {
     worst: u16,
 
     /// Only these loads
-    #[arg(long, value_name = "LOAD", value_delimiter = ',')]
+    #[arg(long, value_name = "LOAD", value_delimiter = ',', value_parser = options::load_name)]
     loads: Vec<String>,
 
     /// The worstcase that ran in the guest [default: this one]

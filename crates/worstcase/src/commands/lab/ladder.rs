@@ -54,7 +54,7 @@ pub struct Ladder {
     seeds: Option<u32>,
 
     /// Measure these loads instead of the file's
-    #[arg(long, value_name = "LOAD", value_delimiter = ',')]
+    #[arg(long, value_name = "LOAD", value_delimiter = ',', value_parser = options::load_name)]
     loads: Vec<String>,
 
     /// Only these rungs

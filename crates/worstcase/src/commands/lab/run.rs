@@ -160,10 +160,14 @@ impl Run {
 
     fn guest(&self) -> Result<Guest> {
         let kernel = choice::kernel(&self.kernel)?;
+        let devices: Vec<Device> = self.device.clone().into_iter().collect();
+        let under = self.under.as_deref().map(|name| self.under(name)).transpose()?;
+        if let Some(under) = &under {
+            boot::check_under(&kernel, under, &devices)?;
+        }
         let binary = binary::choose(self.guest_binary.as_deref(), kernel.architecture)?;
         let (command, brought) = self.command(kernel.architecture)?;
         self.system.as_deref().map_or(Ok(()), check_system)?;
-        let under = self.under.as_deref().map(|name| self.under(name)).transpose()?;
         let words = parameters::split_all(&self.append)?;
         super::warn_of(&words, &kernel.release);
         Ok(Guest {
@@ -175,7 +179,7 @@ impl Run {
             memory: self.memory,
             time: self.time,
             disk: self.disk,
-            devices: self.device.clone().into_iter().collect(),
+            devices,
             binary,
             system: self.system.clone(),
             programs: self.with.iter().cloned().chain(brought).collect(),
@@ -191,7 +195,7 @@ impl Run {
             Error::new(format!("--under {name}: {}", error.message), hint)
         };
         let hypervisor = Cache::of_user()?.kernel(name).map_err(missing)?;
-        Ok(Under { hypervisor, words: parameters::split_all(&self.under_append)? })
+        Ok(Under { hypervisor, words: boot::split_under(&self.under_append)? })
     }
 
     /// What runs in the guest, and the program that is brought for it: a command of worstcase, or a program that was

@@ -11,6 +11,7 @@ use serde::Serialize;
 use sys::signal::{Signal, Signals};
 
 use super::{again, origin};
+use crate::options;
 use crate::output::{self, Stream};
 use failure::{Error, Result};
 
@@ -35,7 +36,7 @@ pub struct Sections {
     longest: u16,
 
     /// Only these loads
-    #[arg(long, value_name = "LOAD", value_delimiter = ',')]
+    #[arg(long, value_name = "LOAD", value_delimiter = ',', value_parser = options::load_name)]
     loads: Vec<String>,
 
     /// The worstcase that ran in the guest [default: this one]

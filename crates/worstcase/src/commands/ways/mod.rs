@@ -50,7 +50,7 @@ pub struct WaysCommand {
     partition: Option<String>,
 
     /// Loads: see worstcase load --list
-    #[arg(long, value_name = "NAMES", value_delimiter = ',', default_value = "idle,full", help_heading = MEASURED)]
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = options::load_name, default_value = "idle,full", help_heading = MEASURED)]
     loads: Vec<String>,
 
     /// Time for each way under each load

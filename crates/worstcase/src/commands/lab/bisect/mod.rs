@@ -46,7 +46,7 @@ pub struct Bisect {
     asked: Asked,
 
     /// The load that is measured under
-    #[arg(long, value_name = "LOAD", default_value = "cpu")]
+    #[arg(long, value_name = "LOAD", default_value = "cpu", value_parser = options::load_name)]
     load: String,
 
     /// How long each guest measures, in its own time; once a millisecond
@@ -154,9 +154,10 @@ impl Bisect {
     }
 }
 
-/// A kernel of the good or the bad set-up that is not there is named before a directory is made.
+/// A kernel that cannot be booted is named before a directory is made. Those of the good and the bad set-up boot in any case.
 fn look_for_kernels(plan: &BisectPlan) -> Result<()> {
     let cache = Cache::of_user()?;
+    (0..=plan.subject.count()).try_for_each(|first| plan.kernel(&Arm::all(first))?.check(&cache))?;
     for arm in [Arm::off(), plan.subject.bad()] {
         let needed = plan.kernel(&arm)?;
         if matches!(needed, Needed::Named(_)) {

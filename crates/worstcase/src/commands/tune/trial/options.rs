@@ -36,7 +36,7 @@ const OUTCOME: &str = "Run and output";
 #[derive(Args)]
 pub struct Options {
     /// The load that is measured under: see worstcase load --list
-    #[arg(long, value_name = "LOAD", default_value = "cpu", help_heading = MEASURED_BLOCKS)]
+    #[arg(long, value_name = "LOAD", default_value = "cpu", value_parser = options::load_name, help_heading = MEASURED_BLOCKS)]
     load: String,
 
     /// A command of your own as the load, run by the shell
