@@ -152,7 +152,7 @@ pub const FULL: &[Part] = &[
     },
     // Four kernels, 4 to 23 minutes each.
     Part { name: "injected", tests: &[Long::Serial("serial_in_guests", "injected")] },
-    // Four kernels under the microscope, some four minutes each.
+    // Four kernels under the microscope, with delays and under six loads.
     Part { name: "traced", tests: &[Long::Serial("serial_on_host", "traced")] },
     Part {
         name: "systems",

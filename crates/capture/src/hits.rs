@@ -7,22 +7,25 @@ use units::{InOrder, Nanos};
 
 use crate::rings::Explained;
 
-/// So many wake-ups say whether recording stacks makes most of them: the first one on a CPU is no sign.
+/// So many wake-ups say whether recording stacks takes too long: the first one on a CPU is no sign.
 const A_SIGN: u64 = 10;
 
-/// At most so many, the worst first: by what they would have been had nothing been recorded.
+/// At most so many, the worst first: by what they would have been had nothing been recorded. Those that recording mostly made are among
+/// them until the end, so that the threshold rises above them.
 #[derive(Debug)]
 pub struct Hits {
     kept: Vec<Explained>,
     wanted: usize,
     least: Nanos,
     explained: u64,
+    /// Those in which recording took longer than the machine's own worst ones do: with so much in them these are left out.
+    hidden: u64,
     own: u64,
 }
 
 impl Hits {
     pub fn new(wanted: usize, least: Nanos) -> Self {
-        Self { kept: Vec::new(), wanted: wanted.max(1), least, explained: 0, own: 0 }
+        Self { kept: Vec::new(), wanted: wanted.max(1), least, explained: 0, hidden: 0, own: 0 }
     }
 
     /// From which latency a wake-up might be among them.
@@ -34,35 +37,46 @@ impl Hits {
         }
     }
 
-    /// Takes one in, unless recording made most of it.
+    /// Takes one in.
     pub fn add(&mut self, explained: Explained) {
         self.explained += 1;
-        if is_own(&explained.hit) {
-            self.own += 1;
-            return;
-        }
+        // The threshold is half of what the worst ones were untraced.
+        self.hidden += u64::from(explained.hit.recording().0 / 2 > self.least.0);
         let rest = without_own(&explained.hit);
         let place = self.kept.partition_point(|kept| without_own(&kept.hit) >= rest);
         self.kept.insert(place, explained);
         self.kept.truncate(self.wanted);
     }
 
-    /// Whether recording makes most of the late wake-ups: those that the machine makes late are not seen for them.
-    pub fn are_mostly_own(&self) -> bool {
-        is_mostly(self.own, self.explained)
+    /// Whether recording takes longer than what the machine makes late, so that it hides that.
+    pub fn are_hidden(&self) -> bool {
+        is_mostly(self.hidden, self.explained)
+    }
+
+    /// Goes on with less recorded: those that recording mostly made are no measure any more.
+    pub fn go_on_with_less(&mut self) {
+        (self.hidden, self.explained) = (0, 0);
+        self.leave_out_own();
+    }
+
+    fn leave_out_own(&mut self) {
+        let all = self.kept.len();
+        self.kept.retain(|kept| !is_own(&kept.hit));
+        self.own += (all - self.kept.len()) as u64;
     }
 
     /// The worst first, each as it is `judged` in the end, and how many are left out because recording made most of them.
-    pub fn finish(self, judged: impl Fn(Explained) -> Hit) -> (Vec<Hit>, u64) {
+    pub fn finish(mut self, judged: impl Fn(Explained) -> Hit) -> (Vec<Hit>, u64) {
+        self.leave_out_own();
         let mut hits: Vec<Hit> = self.kept.into_iter().map(judged).collect();
         hits.order_by_key(|hit| Reverse(hit.latency));
         (hits, self.own)
     }
 }
 
-/// Whether enough of the wake-ups that were explained were made by recording them.
-pub fn is_mostly(own: u64, explained: u64) -> bool {
-    own >= A_SIGN && own * 2 > explained
+/// Whether enough of the wake-ups that were explained are so.
+pub fn is_mostly(so: u64, explained: u64) -> bool {
+    so >= A_SIGN && so * 2 > explained
 }
 
 /// Whether recording the trace made more than half of a latency: the first stack on a CPU takes a third of a millisecond,
@@ -131,21 +145,31 @@ mod tests {
     fn what_recording_made_does_not_make_a_wake_up_one_of_the_worst() {
         let mut hits = Hits::new(2, Nanos(10));
         [recorded(400, 390), recorded(60, 20), recorded(70, 20)].into_iter().for_each(|hit| hits.add(hit));
-        assert_eq!(hits.threshold(), Nanos(61), "one that recording made is none of them");
-        assert_eq!(finished(hits), (vec![70, 60], 1));
+        assert_eq!(hits.threshold(), Nanos(61));
+        assert_eq!(finished(hits), (vec![70, 60], 0));
     }
 
     #[test]
-    fn recording_is_too_much_where_it_made_most_of_most_wake_ups_and_not_of_the_first_ones_alone() {
+    fn wake_ups_that_recording_mostly_made_are_left_out_and_let_the_threshold_rise() {
+        let mut hits = Hits::new(2, Nanos(10));
+        [recorded(25, 20), recorded(24, 20)].into_iter().for_each(|hit| hits.add(hit));
+        assert_eq!(hits.threshold(), Nanos(25), "each of them would stop the trace again");
+        assert_eq!(finished(hits), (vec![], 2));
+    }
+
+    #[test]
+    fn recording_hides_the_worst_where_it_takes_longer_than_they_do_and_not_where_it_did_at_first() {
         let mut hits = Hits::new(2, Nanos(10));
         for _ in 1..A_SIGN {
-            hits.add(recorded(25, 20));
+            hits.add(recorded(30, 22));
         }
-        assert!(!hits.are_mostly_own(), "a CPU's first stack is a long one");
-        hits.add(recorded(25, 20));
-        assert!(hits.are_mostly_own());
-        (0..A_SIGN).for_each(|_| hits.add(hit(60)));
-        assert!(!hits.are_mostly_own());
-        assert_eq!(finished(hits), (vec![60, 60], A_SIGN));
+        assert!(!hits.are_hidden(), "a CPU's first stack is a long one");
+        hits.add(recorded(30, 22));
+        assert!(hits.are_hidden());
+        hits.go_on_with_less();
+        assert_eq!(hits.threshold(), Nanos(10), "what recording made is no measure any more");
+        (0..A_SIGN).for_each(|_| hits.add(recorded(40, 18)));
+        assert!(!hits.are_hidden(), "those that take 20 without it are seen");
+        assert_eq!(finished(hits), (vec![40, 40], 2));
     }
 }

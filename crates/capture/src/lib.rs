@@ -5,8 +5,7 @@
 //! the rings, explains the wake-ups, and lets the instance go on; the threshold rises to the least of the worst ones
 //! kept, so that the rings are read ever more seldom.
 //!
-//! Where recording the stacks makes most of the late wake-ups, it goes on without them: what the machine makes late is shorter
-//! than what a stack takes.
+//! Where recording the stacks takes longer than the worst wake-ups do without, it goes on without them.
 //!
 //! Where many wake-ups are wanted they come in clusters, and a frozen ring has the first one alone. Then the rings are read on
 //! while the kernel records, as [`Live`] reads them, and each late wake-up has its mark ([`Capture::streams`]).
@@ -253,8 +252,8 @@ impl Capture {
                 None => self.recording.tracing.blind += 1,
             }
         }
-        if self.hits.are_mostly_own() {
-            self.recording.do_without_stacks();
+        if self.hits.are_hidden() && self.recording.do_without_stacks() {
+            self.hits.go_on_with_less();
         }
     }
 
@@ -343,16 +342,17 @@ impl Recording {
         Ok(())
     }
 
-    /// Has no more stacks recorded. Where the kernel refuses they go on, and what they make is left out.
-    fn do_without_stacks(&mut self) {
+    /// Has no more stacks recorded. Whether that is new: where the kernel refuses they go on, and what they make is left out.
+    fn do_without_stacks(&mut self) -> bool {
         let mut ended = false;
         for (event, trigger) in std::mem::take(&mut self.stacks) {
             ended |= self.instance.write(&trigger_of(event), &format!("!{trigger}")).is_ok();
         }
         if ended {
-            let why = "stacks of callers, after the first late wake-ups: recording them made most of each";
+            let why = "stacks of callers, after the first late wake-ups: recording them took longer than the worst do";
             self.tracing.absent.push(why.to_owned());
         }
+        ended
     }
 }
 

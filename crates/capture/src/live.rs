@@ -23,8 +23,9 @@ pub struct Live {
     read: Nanos,
     /// Wake-ups so far.
     count: u64,
-    /// Late ones that were explained.
+    /// Late ones that were explained, and those of them that are late for being recorded.
     explained: u64,
+    hidden: u64,
 }
 
 impl Live {
@@ -46,6 +47,7 @@ impl Live {
             read: Nanos::ZERO,
             count: 0,
             explained: 0,
+            hidden: 0,
         })
     }
 
@@ -59,7 +61,8 @@ impl Live {
     /// # Errors
     /// What the kernel answered.
     pub fn look(&mut self) -> Result<Vec<Hit>> {
-        let Self { recording, threads, rings, wake_ups, watching, late, read, count, explained } = self;
+        let Self { recording, threads, rings, wake_ups, watching, late, read, count, explained, hidden } =
+            self;
         let threshold = recording.tracing.threshold;
         rings.read_on(&mut recording.instance, &recording.symbols, &mut |event| {
             let Some(event) = event else {
@@ -78,14 +81,20 @@ impl Live {
         *late = wait;
         let mut hits = Vec::new();
         for one in ready {
-            match rings.explain(&of(&one)).map(|explained| explained.hit) {
-                Some(hit) if is_own(&hit) => recording.tracing.own += 1,
-                Some(hit) => hits.push(hit),
-                None => recording.tracing.blind += 1,
+            let Some(hit) = rings.explain(&of(&one)).map(|explained| explained.hit) else {
+                recording.tracing.blind += 1;
+                continue;
+            };
+            *explained += 1;
+            // Recording it is late enough.
+            *hidden += u64::from(hit.recording() > threshold);
+            if is_own(&hit) {
+                recording.tracing.own += 1;
+            } else {
+                hits.push(hit);
             }
         }
-        *explained += hits.len() as u64;
-        if is_mostly(recording.tracing.own, recording.tracing.own + *explained) {
+        if is_mostly(*hidden, *explained) {
             recording.do_without_stacks();
         }
         let needed = late.iter().map(|one| one.due).min().unwrap_or(*read).min(*read);

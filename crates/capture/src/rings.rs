@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use explain::{Account, Event, Kind, Usual, Window, account};
+use explain::{Account, Event, Kind, Usual, Window, account, judge};
 use failure::{Error, Result};
 use machine::facts::virtualization::virtualization;
 use record::{Hit, LateWakeUp};
@@ -148,7 +148,7 @@ impl Rings {
     pub fn judged(&self, explained: Explained) -> Hit {
         let Explained { mut hit, early } = explained;
         if let Some((mut early, usual)) = early.zip(self.usual.get(&hit.tid)) {
-            early.account.judge(&early.window, Some(usual));
+            judge(&early.window, &mut early.account, Some(usual));
             hit.causes = early.account.causes;
         }
         hit

@@ -3,10 +3,9 @@
 use record::{Activity, Cause, Piece, Stage};
 use units::{CpuId, Nanos};
 
-use crate::cause;
 use crate::event::{Event, Kind};
 use crate::playback::Playback;
-use crate::stages::{Stages, Usual};
+use crate::stages::Stages;
 use crate::steal;
 use crate::window::Window;
 
@@ -27,13 +26,6 @@ pub struct Account {
     pub stolen: Nanos,
     /// Switches of threads that the trace does not have.
     pub hidden: u64,
-}
-
-impl Account {
-    /// Finds what the pieces come to, given what is usual now.
-    pub fn judge(&mut self, window: &Window, usual: Option<&Usual>) {
-        self.causes = cause::causes(window, self, usual);
-    }
 }
 
 /// Takes a late wake-up apart; what the pieces come to is not known yet.

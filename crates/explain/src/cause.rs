@@ -230,7 +230,7 @@ impl Judge<'_> {
     fn waking_found(&self, tid: i32, thread: &str) -> Option<Found> {
         let interrupt = self.account.stages.interrupt?;
         let mut before = self.window.of(self.window.cpu).iter().rev().filter(|event| event.at < interrupt);
-        // Whoever runs is charged in the course of it.
+        // Waking also charges whoever runs.
         let last = before.find(|event| !matches!(event.kind, Kind::Runtime { .. }))?;
         match &last.kind {
             Kind::Waking(task) if last.task == tid && last.at >= self.window.due => {

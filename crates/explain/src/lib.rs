@@ -56,6 +56,11 @@ pub use window::Window;
 #[must_use]
 pub fn account(window: &Window, usual: Option<&Usual>) -> Account {
     let mut account = account::pieces(window);
-    account.judge(window, usual);
+    judge(window, &mut account, usual);
     account
+}
+
+/// Finds anew what the pieces of an account of `window` come to, given what is usual now.
+pub fn judge(window: &Window, account: &mut Account, usual: Option<&Usual>) {
+    account.causes = cause::causes(window, account, usual);
 }
