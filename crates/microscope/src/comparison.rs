@@ -47,6 +47,9 @@ const SOFTIRQS: [(&str, &[&str]); 10] = [
     ("RCU", &["rcu_core", "rcu_core_si"]),
 ];
 
+/// What calls the functions of softirqs.
+const SERVE_SOFTIRQS: [&str; 2] = ["__do_softirq", "handle_softirqs"];
+
 /// A late wake-up by its trace and by its instructions. `same`, `edges`, `recording`, `unknown` and `other` sum to the latency.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Comparison {
@@ -284,9 +287,13 @@ fn thread(context: &Context) -> Option<&String> {
 }
 
 fn is_softirq(name: &str, path: &[String]) -> bool {
-    let known = SOFTIRQS.iter().find(|(known, _)| *known == name);
-    let functions = known.map_or(&[][..], |(_, functions)| functions);
-    path.iter().any(|called| functions.contains(&called.as_str()))
+    let calls = |functions: &[&str]| path.iter().any(|called| functions.contains(&called.as_str()));
+    let mut known = SOFTIRQS.iter().filter(|(_, functions)| calls(functions)).peekable();
+    match known.peek() {
+        Some(_) => known.any(|(known, _)| *known == name),
+        // Between the event and the softirq's own function.
+        None => calls(&SERVE_SOFTIRQS),
+    }
 }
 
 /// The one that [`Hit::main_cause`] would take.

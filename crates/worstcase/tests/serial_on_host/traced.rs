@@ -196,13 +196,16 @@ fn is_right_under_loads(version: &str, flavour: &str) {
             println!("{kernel} {load} {}: {trace} | {seen}, {named} of {above} above", one["latency"]);
             assert_eq!(one["contradicted"].as_array().unwrap().len(), 0, "{one}");
             assert_eq!(one["readings"][0], one["readings"][1], "{one}");
-            agree = (agree.0 + u64::from(one["agrees"] == true), agree.1 + 1);
+            // Without stacks it is not known why a thread ran on.
+            if !["usual", "unknown"].iter().any(|class| one["by_trace"]["class"] == *class) {
+                agree = (agree.0 + u64::from(one["agrees"] == true), agree.1 + 1);
+            }
         }
         println!("{kernel} {load}: {} late, {of_it} of {sum} named above the median {median}", hits.len());
         assert!(!hits.is_empty(), "{kernel} {load}: none was explained");
         assert!(10 * of_it >= 9 * sum, "{kernel} {load}: {of_it} of {sum}");
     }
-    println!("{kernel}: the main cause is the same in {} of {}", agree.0, agree.1);
+    println!("{kernel}: of {} that have a culprit {} have the same", agree.1, agree.0);
     assert!(10 * agree.0 >= 9 * agree.1, "{} of {}", agree.0, agree.1);
 }
 
