@@ -230,15 +230,18 @@ fn stack_offset(survey: &Survey) -> Reading {
         Fact::Absent => Fact::Value(false),
         value => value.clone().map(|setting| setting.to_string() == "y"),
     };
-    let line = survey.command_line().value();
-    let asked = line
-        .and_then(|line| line.all("randomize_kstack_offset").filter_map(|word| as_bool(word.text())).last());
-    let value = match (asked, is_on(&built)) {
+    let asked = survey
+        .command_line()
+        .clone()
+        .map(|line| line.all("randomize_kstack_offset").filter_map(|word| as_bool(word.text())).last());
+    let value = match (&asked, is_on(&built)) {
         // A kernel that was built without it has it as little.
-        (Some(false), _) => Fact::Value(false),
-        (Some(true), built) => built,
-        (None, _) => is_on(&by_default),
+        (_, Fact::Value(false)) | (Fact::Value(Some(false)), _) => Fact::Value(false),
+        (Fact::Value(Some(true)), built) => built,
+        (Fact::Value(None), _) => is_on(&by_default),
+        (unknown, _) => unknown.clone().map(|_| false),
     };
+    let asked = asked.value().copied().flatten();
     let asked = asked.map(|_| COMMAND_LINE.to_owned());
     let from = if asked.is_some() { built.from } else { by_default.from };
     Reading { value: value.map(Into::into), from: asked.into_iter().chain(from).collect() }

@@ -196,7 +196,7 @@ fn nothing_else_is_known_of_a_machine_of_which_papers_were_given() {
     let of_both = ["architecture", "architecture.family", "kernel", "preemption", "config.source", "evl"];
     let of_both: Vec<&str> = of_both
         .into_iter()
-        .chain(["lockdown", "cpus.rcu_nocbs", "boot.dead", "boot.room"])
+        .chain(["lockdown", "cpus.rcu_nocbs", "boot.dead", "boot.room", "kstack.offset"])
         .chain(of_line)
         .collect();
     let mut known = known(both);
