@@ -168,6 +168,18 @@ impl Capture {
         Ok(())
     }
 
+    /// Has the kernel record nothing until [`Capture::go_on`].
+    ///
+    /// # Errors
+    /// What the kernel answered.
+    pub fn hold(&mut self) -> Result<()> {
+        self.halt()?;
+        self.read_on()?;
+        self.watching.lose(None);
+        self.rings.stood_still();
+        Ok(())
+    }
+
     fn halt(&mut self) -> Result<()> {
         self.recording.instance.write("tracing_on", "0").map_err(Error::from)
     }

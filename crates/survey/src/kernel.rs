@@ -239,6 +239,8 @@ fn stack_offset(survey: &Survey) -> Reading {
         (_, Fact::Value(false)) | (Fact::Value(Some(false)), _) => Fact::Value(false),
         (Fact::Value(Some(true)), built) => built,
         (Fact::Value(None), _) => is_on(&by_default),
+        // A configuration alone is judged for itself.
+        _ if survey.is_of_papers => is_on(&by_default),
         (unknown, _) => unknown.clone().map(|_| false),
     };
     let asked = asked.value().copied().flatten();
