@@ -364,9 +364,13 @@ impl Recorder {
             whole -= 1;
         }
         let thread = self.at(window).task;
-        // A thread may have been preempted long ago: others have come to their programs since.
+        // A thread may have been preempted long ago: others have come to their programs since. On arm64 callers follow from calls and
+        // returns without a gap.
         let mut first = whole;
-        let is_asked = !self.arguments.are_stretches && !self.has_program(thread, whole, window);
+        let is_asked = !self.arguments.are_stretches
+            && self.guest.machine().number == layout::AMD64
+            && !self.is_idle(thread)
+            && !self.has_program(thread, whole, window);
         if is_asked {
             let mut of_thread = 0;
             while first > oldest && of_thread < most && !self.has_program(thread, first, first + 1) {
@@ -379,6 +383,12 @@ impl Recorder {
             }
         }
         Extent { first, whole, thread }
+    }
+
+    /// Whether it is a CPU's idle thread. At low addresses it has run the boot's first code, which is no program.
+    fn is_idle(&self, thread: u64) -> bool {
+        let name = self.guest.name_offset().and_then(|offset| self.guest.name(thread, offset));
+        name.is_some_and(|[first, _]| first.to_le_bytes() == *b"swapper/")
     }
 
     fn is_of_user(&self, number: u64) -> bool {

@@ -109,10 +109,10 @@ fn each_instruction_of_an_arm64_guests_worst_wake_ups_is_accounted_for() {
         assert!(words.contains("el1h_64_irq") && words.contains("el0t_64_sync"), "{words}");
         let number = |name: &str| account[name].as_u64().unwrap();
         assert!(number("interrupts_off") <= number("preemption_off") && number("interrupts_off") <= off);
-        // A program's call and its end: outermost are the idle loop, and the way into the kernel and back.
+        // A program's call and its end: outermost are the idle loop, the boot that began it, and the way into the kernel and back.
         for (thread, calls) in account["calls"]["callees"].as_object().unwrap() {
             for outermost in calls["callees"].as_object().unwrap().keys() {
-                let known = ["cpu_startup_entry", "el0t_64_sync", "ret_to_user", "[program]"];
+                let known = ["cpu_startup_entry", "rest_init", "el0t_64_sync", "ret_to_user", "[program]"];
                 assert!(known.contains(&outermost.as_str()), "{outermost} in {thread}");
             }
         }
