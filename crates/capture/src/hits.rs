@@ -17,15 +17,13 @@ pub struct Hits {
     kept: Vec<Explained>,
     wanted: usize,
     least: Nanos,
-    explained: u64,
-    /// Those in which recording took longer than the machine's own worst ones do: with so much in them these are left out.
-    hidden: u64,
+    recordings: Recordings,
     own: u64,
 }
 
 impl Hits {
     pub fn new(wanted: usize, least: Nanos) -> Self {
-        Self { kept: Vec::new(), wanted: wanted.max(1), least, explained: 0, hidden: 0, own: 0 }
+        Self { kept: Vec::new(), wanted: wanted.max(1), least, recordings: Recordings::default(), own: 0 }
     }
 
     /// From which latency a wake-up might be among them.
@@ -39,9 +37,8 @@ impl Hits {
 
     /// Takes one in.
     pub fn add(&mut self, explained: Explained) {
-        self.explained += 1;
         // The threshold is half of what the worst ones were untraced.
-        self.hidden += u64::from(explained.hit.recording().0 / 2 > self.least.0);
+        self.recordings.add(&explained.hit, Nanos(self.least.0.saturating_mul(2)));
         let rest = without_own(&explained.hit);
         let place = self.kept.partition_point(|kept| without_own(&kept.hit) >= rest);
         self.kept.insert(place, explained);
@@ -50,12 +47,12 @@ impl Hits {
 
     /// Whether recording takes longer than what the machine makes late, so that it hides that.
     pub fn are_hidden(&self) -> bool {
-        is_mostly(self.hidden, self.explained)
+        self.recordings.hide_the_rest()
     }
 
     /// Goes on with less recorded: those that recording mostly made are no measure any more.
     pub fn go_on_with_less(&mut self) {
-        (self.hidden, self.explained) = (0, 0);
+        self.recordings = Recordings::default();
         self.leave_out_own();
     }
 
@@ -74,9 +71,25 @@ impl Hits {
     }
 }
 
-/// Whether enough of the wake-ups that were explained are so.
-pub fn is_mostly(so: u64, explained: u64) -> bool {
-    so >= A_SIGN && so * 2 > explained
+/// How often recording took long in the wake-ups that were explained.
+#[derive(Debug, Default)]
+pub struct Recordings {
+    explained: u64,
+    /// Those in which recording alone took longer than the machine's own late ones do.
+    long: u64,
+}
+
+impl Recordings {
+    /// Counts a wake-up. One of the machine's own is `late` without being recorded.
+    pub fn add(&mut self, hit: &Hit, late: Nanos) {
+        self.explained += 1;
+        self.long += u64::from(hit.recording() > late);
+    }
+
+    /// Whether what the machine makes late is hidden among wake-ups that are late for being recorded.
+    pub fn hide_the_rest(&self) -> bool {
+        self.long >= A_SIGN && self.long * 2 > self.explained
+    }
 }
 
 /// Whether recording the trace made more than half of a latency: the first stack on a CPU takes a third of a millisecond,

@@ -6,7 +6,7 @@ use record::{Hit, LateWakeUp, Overview, Tracing};
 use trace::live::Form;
 use units::Nanos;
 
-use crate::hits::{is_mostly, is_own};
+use crate::hits::{Recordings, is_own};
 use crate::rings::Rings;
 use crate::{KEPT, Recording, Threads};
 
@@ -23,9 +23,7 @@ pub struct Live {
     read: Nanos,
     /// Wake-ups so far.
     count: u64,
-    /// Late ones that were explained, and those of them that are late for being recorded.
-    explained: u64,
-    hidden: u64,
+    recordings: Recordings,
 }
 
 impl Live {
@@ -46,8 +44,7 @@ impl Live {
             late: Vec::new(),
             read: Nanos::ZERO,
             count: 0,
-            explained: 0,
-            hidden: 0,
+            recordings: Recordings::default(),
         })
     }
 
@@ -61,8 +58,7 @@ impl Live {
     /// # Errors
     /// What the kernel answered.
     pub fn look(&mut self) -> Result<Vec<Hit>> {
-        let Self { recording, threads, rings, wake_ups, watching, late, read, count, explained, hidden } =
-            self;
+        let Self { recording, threads, rings, wake_ups, watching, late, read, count, recordings } = self;
         let threshold = recording.tracing.threshold;
         rings.read_on(&mut recording.instance, &recording.symbols, &mut |event| {
             let Some(event) = event else {
@@ -85,16 +81,14 @@ impl Live {
                 recording.tracing.blind += 1;
                 continue;
             };
-            *explained += 1;
-            // Recording it is late enough.
-            *hidden += u64::from(hit.recording() > threshold);
+            recordings.add(&hit, threshold);
             if is_own(&hit) {
                 recording.tracing.own += 1;
             } else {
                 hits.push(hit);
             }
         }
-        if is_mostly(*hidden, *explained) {
+        if recordings.hide_the_rest() {
             recording.do_without_stacks();
         }
         let needed = late.iter().map(|one| one.due).min().unwrap_or(*read).min(*read);

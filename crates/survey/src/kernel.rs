@@ -12,6 +12,7 @@ use sysroot::SysRoot;
 
 use crate::files;
 use crate::survey::{ARCHITECTURE, COMMAND_LINE, NamedFact, Survey, fact};
+use crate::switches;
 use crate::value::{Reading, lost};
 
 pub(super) const FACTS: &[NamedFact] = &[
@@ -222,39 +223,13 @@ fn lockdown(survey: &Survey) -> Reading {
     Reading::new(value, &[LOCKDOWN, LOG])
 }
 
-/// Whether each system call has a stack of its own offset (init/main.c: the last `randomize_kstack_offset` that is a boolean counts).
+/// Whether each system call has a stack of its own offset (init/main.c: `randomize_kstack_offset`).
 fn stack_offset(survey: &Survey) -> Reading {
+    // A kernel that was built without it has it as little.
     let built = survey.read("config:RANDOMIZE_KSTACK_OFFSET");
-    let by_default = survey.read("config:RANDOMIZE_KSTACK_OFFSET_DEFAULT");
-    let is_on = |reading: &Reading| match &reading.value {
-        Fact::Absent => Fact::Value(false),
-        value => value.clone().map(|setting| setting.to_string() == "y"),
-    };
-    let asked = survey
-        .command_line()
-        .clone()
-        .map(|line| line.all("randomize_kstack_offset").filter_map(|word| as_bool(word.text())).last());
-    let value = match (&asked, is_on(&built)) {
-        // A kernel that was built without it has it as little.
-        (_, Fact::Value(false)) | (Fact::Value(Some(false)), _) => Fact::Value(false),
-        (Fact::Value(Some(true)), built) => built,
-        (Fact::Value(None), _) => is_on(&by_default),
-        // A configuration alone is judged for itself.
-        _ if survey.is_of_papers => is_on(&by_default),
-        (unknown, _) => unknown.clone().map(|_| false),
-    };
-    let asked = asked.value().copied().flatten();
-    let asked = asked.map(|_| COMMAND_LINE.to_owned());
-    let from = if asked.is_some() { built.from } else { by_default.from };
-    Reading { value: value.map(Into::into), from: asked.into_iter().chain(from).collect() }
-}
-
-/// As kstrtobool (lib/kstrtox.c) takes it, by its first letters.
-fn as_bool(text: &str) -> Option<bool> {
-    match text.to_ascii_lowercase().as_bytes() {
-        [b'y' | b't' | b'1', ..] | [b'o', b'n', ..] => Some(true),
-        [b'n' | b'f' | b'0', ..] | [b'o', b'f', ..] => Some(false),
-        _ => None,
+    match switches::as_built(&built) {
+        Fact::Value(false) => Reading { value: Fact::Value(false.into()), from: built.from },
+        _ => survey.read("switch:randomize_kstack_offset,RANDOMIZE_KSTACK_OFFSET_DEFAULT"),
     }
 }
 

@@ -8,6 +8,7 @@ use units::CpuId;
 use crate::files::{choice, cpus, file, matching, number_or_text, supported};
 use crate::next_boot;
 use crate::survey::{COMMAND_LINE, Survey};
+use crate::switches::Switch;
 use crate::value::{Item, Reading, Value, lost};
 
 /// What stands before a name's colon, with what stands behind it.
@@ -15,6 +16,7 @@ use crate::value::{Item, Reading, Value, lost};
 pub(super) enum Kind<'a> {
     Config(&'a str),
     ConfigOn(&'a str),
+    Switch(Switch<'a>),
     Boot(&'a str),
     Requested(&'a str),
     BootAny(&'a str),
@@ -40,6 +42,7 @@ pub(super) fn of(name: &str) -> Option<Kind<'_>> {
     match kind {
         "config" if is_word && is_symbol(rest) => Some(Kind::Config(rest)),
         "config-on" if is_list && rest.split(',').all(is_symbol) => Some(Kind::ConfigOn(rest)),
+        "switch" if is_word => Switch::of(rest).filter(|switch| is_symbol(switch.symbol())).map(Kind::Switch),
         "boot-any" if is_list => Some(Kind::BootAny(rest)),
         "modules" if is_list && !rest.contains('/') => Some(Kind::Modules(rest)),
         "path" if is_path && !is_pattern => Some(Kind::Path(rest)),
@@ -59,6 +62,7 @@ pub(super) fn read(survey: &Survey, kind: Kind<'_>) -> Reading {
     match kind {
         Kind::Config(symbol) => config(survey, symbol),
         Kind::ConfigOn(symbols) => config_on(survey, symbols),
+        Kind::Switch(switch) => switch.read(survey),
         Kind::BootAny(words) => boot_any(survey, words),
         Kind::Modules(names) => modules(&survey.root, names),
         Kind::Path(path) => Reading::new(presence(&survey.root, path), &[path]),

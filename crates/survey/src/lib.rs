@@ -8,6 +8,7 @@
 //! | `config-on:A,B` | those of several symbols that are built in, `y`: a module does nothing until it is loaded |
 //! | `boot:WORD` | what stands after `WORD=` on the command line the kernel booted with; empty for the bare word; of several the one that counts |
 //! | `boot-any:A,B` | those of several words that are given |
+//! | `switch:WORD,SYMBOL` | whether it is on: by the last boolean after `WORD=` on the command line, else by the configuration; `!SYMBOL` where the symbol switches it off |
 //! | `requested:WORD` | as `boot:WORD`, of the line that the boot loader's files ask for at the next boot; unsupported where no file tells |
 //! | `path:/PATH` | whether there is something |
 //! | `modules:A,B` | those of several modules that are loaded |
@@ -46,6 +47,7 @@ mod processors;
 mod runtime;
 mod snapshot;
 mod survey;
+mod switches;
 mod time_stamps;
 mod value;
 
