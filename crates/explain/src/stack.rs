@@ -56,6 +56,18 @@ const OUTSIDE: [&str; 11] = [
 /// Entries from user space only.
 const USER_ENTRIES: [&str; 2] = ["el0_interrupt", "el0t_64_irq"];
 
+/// Where the kernel is left for user space: the generic entry code of several versions, which has one of these in the others or
+/// not; arm64, arm and PowerPC.
+const TO_USER: [&str; 7] = [
+    "exit_to_user_mode",
+    "syscall_exit_to_user_mode",
+    "irqentry_exit_to_user",
+    "do_notify_resume",
+    "do_work_pending",
+    "syscall_exit_prepare",
+    "interrupt_exit_user_prepare",
+];
+
 /// Frames that turn interrupts or preemption on again for their callers, and are not what held them off.
 const HELPERS: [&str; 17] = [
     "_raw_spin_unlock",
@@ -102,11 +114,7 @@ pub fn gave_way(stack: &[String]) -> GaveWay<'_> {
     if let Some(place) = at("__cond_resched") {
         return GaveWay::ReschedPoint(behind(place));
     }
-    if at("exit_to_user_mode")
-        .or_else(|| at("irqentry_exit_to_user"))
-        .or_else(|| at("do_notify_resume"))
-        .is_some()
-    {
+    if stack.iter().any(|frame| begins_with_any(frame, &TO_USER)) {
         return GaveWay::ToUser;
     }
     if at("preempt_schedule").is_some() || at("raw_irqentry_exit_cond_resched").is_some() {
@@ -196,9 +204,16 @@ mod tests {
              sysvec_apic_timer_interrupt asm_sysvec_apic_timer_interrupt copy_page",
         );
         assert_eq!(gave_way(&at_interrupt), GaveWay::Preempted(&at_interrupt[6..]));
-        let user =
-            stack("__schedule schedule exit_to_user_mode_prepare irqentry_exit_to_user_mode asm_sysvec_x");
-        assert_eq!(gave_way(&user), GaveWay::ToUser);
+        for user in [
+            "exit_to_user_mode_prepare irqentry_exit_to_user_mode asm_sysvec_x",
+            "exit_to_user_mode_prepare syscall_exit_to_user_mode do_syscall_64 entry_x",
+            "syscall_exit_to_user_mode do_syscall_64 entry_x",
+            "exit_to_user_mode_loop do_syscall_64 entry_x",
+            "irqentry_exit_to_user_mode asm_sysvec_x",
+            "do_notify_resume el0_svc el0t_64_sync",
+        ] {
+            assert_eq!(gave_way(&stack(&format!("__schedule schedule {user}"))), GaveWay::ToUser, "{user}");
+        }
         let slept = stack("__schedule schedule do_nanosleep");
         assert_eq!(gave_way(&slept), GaveWay::Slept(&slept[2..]));
     }
