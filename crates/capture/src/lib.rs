@@ -163,6 +163,7 @@ impl Capture {
     /// What the kernel answered.
     pub fn go_on(&mut self) -> Result<()> {
         self.urgent.get_or_insert_with(BeforeOthers::begin);
+        self.rings.resume(Nanos(Clock::Monotonic.now()));
         self.recording.instance.write("tracing_on", "1").map_err(Error::from)?;
         self.since = Nanos(Clock::Monotonic.now());
         Ok(())
@@ -176,7 +177,6 @@ impl Capture {
         self.halt()?;
         self.read_on()?;
         self.watching.lose(None);
-        self.rings.stood_still();
         Ok(())
     }
 
@@ -206,7 +206,6 @@ impl Capture {
         self.recording.tracing.freezes += 1;
         self.explain_waiting();
         self.forget();
-        self.rings.stood_still();
         self.go_on()
     }
 

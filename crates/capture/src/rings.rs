@@ -89,9 +89,11 @@ impl Rings {
         self.events.get(&cpu).and_then(|events| events.last()).is_some_and(|event| event.at > at)
     }
 
-    /// The kernel stood still: what ended meanwhile is not known.
-    pub fn stood_still(&mut self) {
-        self.lost(None);
+    /// The kernel records again, after it stood still.
+    pub fn resume(&mut self, at: Nanos) {
+        for (cpu, events) in &mut self.events {
+            events.push(Event { at, cpu: *cpu, task: 0, kind: Kind::Resumed });
+        }
     }
 
     /// Events of a CPU were lost, or of some CPU that is not known.
@@ -220,7 +222,7 @@ mod tests {
             let events = BTreeMap::from([(CpuId(0), before.clone())]);
             let mut rings = Rings { events, usual: BTreeMap::new(), is_guest: false };
             if stood_still {
-                rings.stood_still();
+                rings.resume(Nanos(800_000));
             }
             rings.events.get_mut(&CpuId(0)).unwrap().extend(after.clone());
             let hit = rings.explain(&late).unwrap().hit;

@@ -103,14 +103,16 @@ fn activity_until(playback: &Playback, event: &Event) -> Activity {
     if matches!(event.kind, Kind::Stack(_)) {
         return Activity::Tracing;
     }
-    if matches!(event.kind, Kind::Lost) {
-        return Activity::Unknown { why: "events were lost".to_owned() };
+    match event.kind {
+        Kind::Lost => return Activity::Unknown { why: "events were lost".to_owned() },
+        Kind::Resumed => return Activity::Unknown { why: "nothing was recorded".to_owned() },
+        _ => {}
     }
     if let Kind::Nmi { handler, .. } = &event.kind {
         return Activity::Nmi { name: handler.clone() };
     }
     if playback.expects(event) {
-        playback.activity()
+        playback.activity_until(event)
     } else {
         Activity::Unknown { why: "a switch of threads is not in the trace".to_owned() }
     }

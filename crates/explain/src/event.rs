@@ -143,6 +143,8 @@ pub enum Kind {
     PageFault,
     /// Events were lost before this one.
     Lost,
+    /// The kernel records again. Who runs then is the thread that the next event names.
+    Resumed,
     /// Anything else: it witnesses who ran.
     Other,
 }
@@ -336,6 +338,7 @@ impl Kind {
             Self::Mark(_) => ("mark", String::new()),
             Self::PageFault => ("page-fault", String::new()),
             Self::Lost => ("lost", String::new()),
+            Self::Resumed => ("resumed", String::new()),
             Self::Other => ("other", String::new()),
         }
     }

@@ -11,8 +11,8 @@ use crate::event::{Event, Frame, Kind, Task};
 pub struct Playback {
     /// The thread that runs; none while no event has said it.
     running: Option<i32>,
-    /// Of an idle CPU: whether it sleeps.
-    asleep: bool,
+    /// Of an idle CPU: whether it sleeps; none while no event has said it.
+    asleep: Option<bool>,
     /// On top of the thread, the latest last.
     frames: Vec<Frame>,
     /// What is on top of threads that were preempted: softirqs of threads on PREEMPT_RT.
@@ -29,13 +29,15 @@ impl Playback {
     /// Before the first event of a CPU: the thread that it names ran. `tasks` are threads that events of any CPU and time
     /// describe: the switch to a thread may be missing.
     pub fn beginning_with(event: Option<&Event>, tasks: BTreeMap<i32, Task>) -> Self {
-        Self { running: event.map(|event| event.task), tasks, ..Self::default() }
+        let running = event.filter(|event| event.kind != Kind::Resumed).map(|event| event.task);
+        Self { running, tasks, ..Self::default() }
     }
 
     /// Whether the events let this one follow: the thread that it names is the one that runs.
     pub fn expects(&self, event: &Event) -> bool {
         // A stack belongs to the event before it: one of a switch still names the thread that gave way.
-        matches!(event.kind, Kind::Stack(_)) || self.running.is_none_or(|running| running == event.task)
+        matches!(event.kind, Kind::Stack(_) | Kind::Resumed)
+            || self.running.is_none_or(|running| running == event.task)
     }
 
     /// Goes on by one event of this CPU.
@@ -57,7 +59,7 @@ impl Playback {
             Kind::Enter(frame) => {
                 self.frames.push(frame.clone());
                 // An interrupt ends the sleep of an idle CPU; its loop says when it sleeps again.
-                self.asleep = false;
+                self.asleep = Some(false);
             }
             Kind::Leave(end) => self.leave(end),
             Kind::Work(Some(function)) => {
@@ -66,16 +68,22 @@ impl Playback {
             Kind::Work(None) => {
                 self.work.remove(&event.task);
             }
-            Kind::Sleep(asleep) => self.asleep = *asleep,
-            Kind::Lost => {
-                // What ended meanwhile is not known: nothing is taken to go on.
-                self.frames.clear();
-                self.put_aside.clear();
-                self.work.clear();
-                self.asleep = false;
+            Kind::Sleep(asleep) => self.asleep = Some(*asleep),
+            Kind::Lost => self.forget(),
+            Kind::Resumed => {
+                self.forget();
+                self.running = None;
             }
             _ => {}
         }
+    }
+
+    /// What ended meanwhile is not known: nothing is taken to go on.
+    fn forget(&mut self) {
+        self.frames.clear();
+        self.put_aside.clear();
+        self.work.clear();
+        self.asleep = None;
     }
 
     /// A thread keeps the name that it has in the end: until it has named itself, or executed its program, it has another's.
@@ -91,7 +99,7 @@ impl Playback {
         }
         self.frames = self.put_aside.remove(&next).unwrap_or_default();
         self.running = Some(next);
-        self.asleep = false;
+        self.asleep = Some(false);
     }
 
     fn leave(&mut self, end: &Frame) {
@@ -114,8 +122,25 @@ impl Playback {
     pub fn activity(&self) -> Activity {
         match (self.frames.last(), self.running) {
             (Some(frame), _) => of_frame(frame),
-            (None, Some(0)) => Activity::Idle { asleep: self.asleep },
-            (None, Some(tid)) => {
+            (None, Some(tid)) => self.of_thread(tid),
+            (None, None) => unknown("no event says who ran"),
+        }
+    }
+
+    /// What the CPU did until `event`, its next one.
+    pub fn activity_until(&self, event: &Event) -> Activity {
+        match (self.running, &event.kind) {
+            (None, Kind::Leave(_)) => unknown("what ended then began before anything was recorded"),
+            (None, _) => self.of_thread(event.task),
+            (Some(_), _) => self.activity(),
+        }
+    }
+
+    fn of_thread(&self, tid: i32) -> Activity {
+        match (tid, self.asleep) {
+            (0, Some(asleep)) => Activity::Idle { asleep },
+            (0, None) => unknown("no event says whether the idle CPU slept"),
+            (tid, _) => {
                 let task = self.tasks.get(&tid);
                 Activity::Thread {
                     tid,
@@ -124,9 +149,12 @@ impl Playback {
                     work: self.work.get(&tid).cloned(),
                 }
             }
-            (None, None) => Activity::Unknown { why: "no event says who ran".to_owned() },
         }
     }
+}
+
+fn unknown(why: &str) -> Activity {
+    Activity::Unknown { why: why.to_owned() }
 }
 
 fn of_frame(frame: &Frame) -> Activity {

@@ -43,7 +43,7 @@ pub fn stolen(window: &Window) -> Nanos {
                 since = Some((*tid, event.at));
                 interrupts = 0;
             }
-            Kind::Lost => since = None,
+            Kind::Lost | Kind::Resumed => since = None,
             _ => {}
         }
     }

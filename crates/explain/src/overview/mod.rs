@@ -26,7 +26,7 @@ pub struct Watching {
 impl Watching {
     /// Goes on by one event. `is_one` says which threads measure.
     pub fn see(&mut self, event: &Event, is_one: impl Fn(i32, &str) -> bool) {
-        if event.kind == Kind::Lost {
+        if matches!(event.kind, Kind::Lost | Kind::Resumed) {
             return self.lose(Some(event.cpu));
         }
         self.parts.see(event, is_one);

@@ -45,6 +45,7 @@ fn kind() -> impl Strategy<Value = Kind> {
         any::<u64>().prop_map(|due| Kind::Arm { timer: 1, due: Nanos(due) }),
         Just(Kind::PageFault),
         Just(Kind::Lost),
+        Just(Kind::Resumed),
         Just(Kind::Other),
     ]
 }

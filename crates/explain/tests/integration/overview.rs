@@ -119,6 +119,7 @@ fn kind() -> impl Strategy<Value = Kind> {
         Just(Kind::Work(None)),
         Just(Kind::Mark(String::new())),
         Just(Kind::Lost),
+        Just(Kind::Resumed),
     ]
 }
 

@@ -362,6 +362,38 @@ fn a_switch_that_the_trace_does_not_have_makes_its_time_unknown() {
     assert_eq!(account.causes[0].class, Class::Unknown);
 }
 
+/// What ran from `due` on, where the kernel had stood still shortly before and `task` is in the first event behind.
+fn first_after(gap: Kind, script: impl FnOnce(Script) -> Script) -> (Activity, u64) {
+    let begun = Script::default().switch(900_000, OWN, OTHER).at(990_000, 0, gap);
+    let account = account(&script(begun).switch(1_009_000, 77, OWN).window(1_010_000), Some(&USUAL));
+    (account.pieces[0].activity.clone(), account.hidden)
+}
+
+#[test]
+fn who_is_first_seen_after_the_kernel_stood_still_ran_since() {
+    let of_another = |script: Script| script.timer(1_005_000, 77, USER);
+    let (first, hidden) = first_after(Kind::Resumed, of_another);
+    assert!(matches!(first, Activity::Thread { tid: 77, .. }), "{first:?}");
+    assert_eq!(hidden, 0);
+    let (first, _) = first_after(Kind::Lost, of_another);
+    assert!(matches!(first, Activity::Unknown { .. }), "a switch may be lost: {first:?}");
+}
+
+#[test]
+fn what_ends_first_after_the_kernel_stood_still_is_not_the_threads_time() {
+    let softirq = Frame::Softirq("RCU".to_owned());
+    let (first, _) =
+        first_after(Kind::Resumed, |script| script.leave(1_002_000, 77, softirq).timer(1_005_000, 77, USER));
+    assert!(matches!(first, Activity::Unknown { .. }), "{first:?}");
+}
+
+#[test]
+fn an_idle_cpu_of_which_no_event_was_seen_yet_is_not_taken_to_be_awake() {
+    let idle = |script: Script| script.timer(1_005_000, 0, USER).switch(1_008_000, 0, 77);
+    let (first, _) = first_after(Kind::Resumed, idle);
+    assert!(matches!(first, Activity::Unknown { .. }), "{first:?}");
+}
+
 #[test]
 fn a_chain_goes_back_to_the_interrupt_that_began_it() {
     const TIMERS: i32 = 50;

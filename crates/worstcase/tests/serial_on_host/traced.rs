@@ -28,11 +28,14 @@ fn makes_delays() {
         return;
     }
     let stop = &Stop::new(false);
+    // None is a multiple of the probe's period: a delay that always began just before a wake-up ended would be none of the worst.
     std::thread::scope(|scope| {
         let hog = ("the-hog", CPU, Some("99"));
-        injection::again_and_again(scope, stop, hog, 127 * MS, || Ok(injection::computing(HELD, stop)));
-        injection::again_and_again(scope, stop, ("the-runner", CPU, None), 41 * MS, calls);
-        injection::again_and_again(scope, stop, ("the-sender", CPU, None), 143 * MS, || {
+        injection::again_and_again(scope, stop, hog, 127 * MS + 700_000, || {
+            Ok(injection::computing(HELD, stop))
+        });
+        injection::again_and_again(scope, stop, ("the-runner", CPU, None), 41 * MS + 300_000, calls);
+        injection::again_and_again(scope, stop, ("the-sender", CPU, None), 143 * MS + 100_000, || {
             injection::one_datagram_for(SOCKETS)
         });
     });
@@ -74,7 +77,7 @@ fn beside_delays(kernel: &str, out: &Path) -> (Nanos, Vec<Value>) {
     // The delays have begun when bench has warmed up.
     let script = format!(
         "{name} --exact traced::makes_delays --include-ignored --test-threads=1 & \
-         exec worstcase bench --loads idle --warm-up 2s --duration 2s --explain=30 --seed 1 --out ."
+         exec worstcase bench --loads idle --warm-up 2s --duration 3s --explain=30 --seed 1 --out ."
     );
     let run = ["--kernel", kernel, "--append", &append, "--with", maker.to_str().unwrap()];
     let run = [&run[..], &["--with", "sh", "--", "sh", "-c", &script]].concat();
