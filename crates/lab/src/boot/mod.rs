@@ -21,9 +21,9 @@ pub use device::Device;
 pub use guest::{Guest, Time, Under};
 use prepared::Prepared;
 use process::{End, Process};
-pub use under::{check as check_under, check_watched, split as split_under};
+pub use under::{check as check_under, split as split_under};
 use watch::Watch;
-pub use watch::{Target, Watched};
+pub use watch::{Target, Watched, check_watched};
 
 use crate::frames::{self, Frame};
 use crate::{Error, MadeOf};

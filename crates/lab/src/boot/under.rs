@@ -5,7 +5,7 @@ use record::LabHypervisor;
 use machine::KernelConfig;
 
 use super::device::Device;
-use super::guest::{Guest, Under};
+use super::guest::Under;
 use super::memory_file::MemoryFile;
 use crate::kernels::{Architecture, Kernel};
 use crate::{Error, hash, input};
@@ -109,24 +109,10 @@ fn check_config(kernel: &Kernel, name: &str) -> Result<(), Error> {
     Ok(())
 }
 
-/// Refuses to look at the instructions of a guest that is not alone with its CPU.
-///
-/// # Errors
-/// It has a hypervisor.
-pub fn check_watched(guest: &Guest) -> Result<(), Error> {
-    match &guest.under {
-        None => Ok(()),
-        Some(under) => Err(Error::new(format!(
-            "the microscope does not look under {}: it knows one kernel's addresses and stacks, and there are two",
-            under.hypervisor.name
-        ))
-        .hint("run the same kernel without --under to see its instructions")),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::boot::Guest;
     use crate::scripted;
 
     fn check(guest: &Guest) -> Result<(), Error> {
@@ -156,7 +142,7 @@ mod tests {
         );
         let no_hypervisor = |guest: &mut Guest| guest.under.as_mut().unwrap().hypervisor.hypervisor = false;
         assert!(refused(&no_hypervisor).ends_with("is a kernel, and no hypervisor"));
-        assert!(check_watched(&guest()).unwrap_err().message.contains("under xen-4.17-amd64"));
+        assert!(crate::boot::check_watched(&guest()).unwrap_err().message.contains("under xen-4.17-amd64"));
     }
 
     #[test]

@@ -63,7 +63,6 @@ pub(crate) struct Watch {
 impl Watch {
     /// Makes them.
     pub fn new(watched: &Watched, guest: &Guest) -> Result<Self, Error> {
-        check(guest, &Emulator::find(guest.kernel.architecture)?.version)?;
         let mut arguments = format!("{},memory={:x}", watched.target.argument(), guest.memory.0);
         for (name, address) in &watched.addresses {
             arguments.push_str(&format!(",{name}={address:x}"));
@@ -98,7 +97,17 @@ fn is_pseudo_nmi(word: &str) -> bool {
 }
 
 /// Refuses guests that the plugin does not know, and emulators that do not load it.
-fn check(guest: &Guest, version: &str) -> Result<(), Error> {
+///
+/// # Errors
+/// What the guest is, or that there is no emulator for it.
+pub fn check_watched(guest: &Guest) -> Result<(), Error> {
+    if let Some(under) = &guest.under {
+        return Err(Error::new(format!(
+            "the microscope does not look under {}: it knows one kernel's addresses and stacks, and there are two",
+            under.hypervisor.name
+        ))
+        .hint("run the same kernel without --under to see its instructions"));
+    }
     if plugin::LIBRARY.is_empty() {
         return Err(Error::new("this worstcase was built without the plugin for QEMU")
             .hint("the microscope runs on amd64 and arm64 hosts"));
@@ -113,6 +122,10 @@ fn check(guest: &Guest, version: &str) -> Result<(), Error> {
         return Err(Error::new("a guest in wall time runs differently each time")
             .hint("measure in a guest with --time instructions"));
     }
+    check_emulator(&Emulator::find(guest.kernel.architecture)?.version)
+}
+
+fn check_emulator(version: &str) -> Result<(), Error> {
     let major = version.trim_start_matches("QEMU ").split('.').next().and_then(|word| word.parse().ok());
     if major.is_some_and(|major: u32| plugin::EMULATORS.contains(&major)) {
         return Ok(());
@@ -120,4 +133,18 @@ fn check(guest: &Guest, version: &str) -> Result<(), Error> {
     let (first, last) = (plugin::EMULATORS.start(), plugin::EMULATORS.end());
     Err(Error::new(format!("{version} does not load the microscope's plugin"))
         .hint(format!("it is for version 1 of QEMU's plugin interface: QEMU {first}.2 to {last}.2")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_emulator_with_another_plugin_interface_is_refused() {
+        assert!(check_emulator("QEMU 7.2.22").is_ok() && check_emulator("QEMU 8.2.0").is_ok());
+        for version in ["QEMU 6.1.0", "QEMU 9.0.0", "QEMU 10.0.2", "QEMU of unknown version"] {
+            let error = check_emulator(version).unwrap_err();
+            assert!(error.message.starts_with(version), "{error}");
+        }
+    }
 }

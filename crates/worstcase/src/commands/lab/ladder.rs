@@ -105,12 +105,20 @@ pub fn guest_of(
     Ok(Some(state.plan.guest(&block.arm, block.seed, &kernel, &binary)?))
 }
 
+/// The rungs by their names.
+fn arms(state: &State<LadderPlan>) -> Vec<(String, Arm)> {
+    let rungs = state.plan.ladder.rungs.iter().enumerate();
+    rungs.map(|(place, rung)| (rung.name.clone(), Arm::all(place))).collect()
+}
+
 impl Ladder {
     pub fn run(self) -> Result<ExitCode> {
         let (mut state, directory) = match &self.resume {
             Some(directory) => (self.resumed(directory)?, directory.clone()),
             None => self.begun()?,
         };
+        let rungs = self.explain.map(|_| arms(&state)).unwrap_or_default();
+        self.several.check_tails(&state, &rungs)?;
         self.measure(&mut state, &directory)?;
         let shown = shown(&directory)?;
         if self.markdown {
@@ -120,7 +128,7 @@ impl Ladder {
             shown.conclude(&directory, self.json)?;
         }
         if let Some(worst) = self.explain {
-            self.show_tails(&state, &directory, worst.into())?;
+            self.several.show_tails(&state, &directory, &rungs, worst.into())?;
         }
         let code = code(&state, &directory)?;
         if code != 0 {
@@ -131,13 +139,6 @@ impl Ladder {
             ));
         }
         Ok(ExitCode::from(code))
-    }
-
-    fn show_tails(&self, state: &State<LadderPlan>, directory: &Path, worst: usize) -> Result<()> {
-        let rungs = state.plan.ladder.rungs.iter().enumerate();
-        let arms: Vec<(String, Arm)> =
-            rungs.map(|(place, rung)| (rung.name.clone(), Arm::all(place))).collect();
-        self.several.show_tails(state, directory, &arms, worst)
     }
 
     /// A new ladder in a new directory, with its kernels.

@@ -8,6 +8,7 @@ use clap::Args;
 use experiment::bisect::Step;
 use experiment::{Arm, Block, FIRST_SEED, Planned};
 use lab::bench::{Guests, Means, Observer};
+use lab::boot::{Guest, check_watched};
 use lab::kept;
 use lab::kernels::{Architecture, Cache, Kernel, Needed};
 use lab::several::Qemu;
@@ -76,12 +77,23 @@ impl Several {
                 continue;
             }
             output::words(&format!("{name}: once more, under the microscope"));
-            let kernel = state.plan.kernel(arm)?.get(&cache, &mut output::words)?;
-            let guest = state.plan.guest(arm, block.seed, &kernel, &self.binary(kernel.architecture)?)?;
+            let guest = self.first_guest(state, arm, &cache)?;
             let seen = again::look(&place, &guest, worst, &[], &signals)?;
             tails.extend(seen.into_iter().map(|of_load| (name.clone(), of_load.load, of_load.accounts)));
         }
         output::final_data(&report::microscope::tails(&tails, &output::style(Stream::Output)))
+    }
+
+    /// Refuses arms whose guests the microscope does not know, before any is measured.
+    pub fn check_tails<P: Plan>(&self, state: &State<P>, arms: &[(String, Arm)]) -> Result<()> {
+        let cache = Cache::of_user()?;
+        arms.iter().try_for_each(|(_, arm)| Ok(check_watched(&self.first_guest(state, arm, &cache)?)?))
+    }
+
+    /// The guest of an arm that measures with the first seed.
+    fn first_guest<P: Plan>(&self, state: &State<P>, arm: &Arm, cache: &Cache) -> Result<Guest> {
+        let kernel = state.plan.kernel(arm)?.get(cache, &mut output::words)?;
+        Ok(state.plan.guest(arm, FIRST_SEED, &kernel, &self.binary(kernel.architecture)?)?)
     }
 
     /// The program that runs in guests of that architecture.

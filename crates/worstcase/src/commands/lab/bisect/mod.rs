@@ -107,14 +107,17 @@ impl Bisect {
             None => self.begun()?,
         };
         output::words(&text::plan(&state.plan));
+        let ends = [("good", Arm::off()), ("bad", state.plan.subject.bad())];
+        let ends = ends.map(|(name, arm)| (name.to_owned(), arm));
+        if self.explain.is_some() {
+            self.several.check_tails(&state, &ends)?;
+        }
         let Some(answer) = self.search(&mut state, &directory)? else {
             return Ok(stopped(Kind::Bisection, &directory));
         };
         shown(&directory)?.conclude(&directory, self.json)?;
         if let Some(worst) = self.explain {
-            let ends = [("good", Arm::off()), ("bad", state.plan.subject.bad())];
-            let arms = ends.map(|(name, arm)| (name.to_owned(), arm));
-            self.several.show_tails(&state, &directory, &arms, worst.into())?;
+            self.several.show_tails(&state, &directory, &ends, worst.into())?;
         }
         Ok(ExitCode::from(code(&answer)))
     }
