@@ -83,7 +83,7 @@ fn worst(prepared: &Prepared<'_>) -> KeyFigure {
         None => ("–".into(), "nothing was measured".into()),
         Some((latency, scenario, series)) => (
             format!(
-                "{}{}\u{202f}{}",
+                "{}{} {}",
                 if series.is_bound(latency) { ">" } else { "" },
                 figure(unit, latency).trim_end_matches(['\u{2007}', '\u{2008}']),
                 unit_name(unit)
