@@ -22,6 +22,15 @@ fn is_tick(function: &str) -> bool {
     matches!(function, "tick_sched_timer" | "tick_nohz_handler")
 }
 
+/// The kernel's priorities from here on are the fair scheduler's (include/linux/sched/prio.h: MAX_RT_PRIO): its threads get shares, and
+/// none goes before another.
+const FAIR: i32 = 100;
+
+/// Timers that give threads their time back, of groups with a quota (cpu.max, cpu.cfs_quota_us) and of real-time threads, and what is
+/// said of each.
+const QUOTAS: [&str; 3] = ["sched_cfs_period_timer", "sched_cfs_slack_timer", "__cfsb_csd_unthrottle"];
+const RT_PERIOD: [&str; 1] = ["sched_rt_period_timer"];
+
 /// So many choices of a lower thread are no race of a waking that is on its way from another CPU.
 const PASSED_OVER: usize = 2;
 
@@ -97,6 +106,7 @@ impl Judge<'_> {
                 let witness = "the tick took many times its usual time";
                 Found::new(Class::Host, "", Certainty::Likely, witness)
             }
+            Activity::Timer { function } if self.wakes(function) && self.is_usual(piece) => Found::usual(),
             Activity::Timer { function } => Found::new(Class::Timer, function, Sure, "its events"),
             Activity::Call { function } => self.call(function),
             Activity::Interrupt { name } if TIMERS.contains(&name.as_str()) => self.path(piece),
@@ -108,6 +118,19 @@ impl Judge<'_> {
                 self.thread(piece, (*tid, &thread), *priority, is_interrupted)
             }
         }
+    }
+
+    /// Whether a timer's function is the one that woke the thread: it is part of each wake-up by such a timer.
+    fn wakes(&self, function: &str) -> bool {
+        let stages = &self.account.stages;
+        let Some((waking, cpu)) = stages.waking.zip(stages.waking_cpu) else { return false };
+        let mut before = self.window.of(cpu).iter().rev().skip_while(|event| event.at >= waking);
+        let last = before.find_map(|event| match &event.kind {
+            Kind::Enter(Frame::Timer(name, _)) => Some(Some(name)),
+            Kind::Leave(Frame::Timer(..)) => Some(None),
+            _ => None,
+        });
+        last.flatten().is_some_and(|name| name == function)
     }
 
     /// Code that each wake-up runs through with interrupts off: longer than usual, it was not the kernel that took longer.
@@ -182,9 +205,12 @@ impl Judge<'_> {
     }
 
     fn idle(&self, piece: &Piece, asleep: bool, is_interrupted: bool) -> Found {
-        if piece.stage == Stage::Runnable && self.is_throttled() {
-            let witness = "idle until sched_rt_period_timer";
+        if let Some(timer) = self.throttled_until().filter(|_| piece.stage == Stage::Runnable) {
+            let witness = format!("idle until {timer}");
             return Found::new(Class::Throttling, "", Certainty::Sure, witness);
+        }
+        if let Some(found) = self.kept_from_an_idle_cpu(piece) {
+            return found;
         }
         if self.is_usual(piece) {
             return Found::usual();
@@ -215,15 +241,23 @@ impl Judge<'_> {
             return found;
         }
         match stack::interrupted(&self.account.waking_stack) {
-            Interrupted::Kernel(frames) => {
-                let culprit = format!("{} in {thread}", stack::function(frames).unwrap_or("the kernel"));
-                Found::new(Class::InterruptsOff, culprit, Certainty::Likely, ON_AGAIN)
-            }
+            Interrupted::Kernel(frames) => self.interrupts_off(frames, &thread),
             Interrupted::User | Interrupted::Unknown => {
                 let witness = "interrupts were off, or the host had the CPU: the kernel gave no stack";
                 Found::new(Class::Unknown, IDLE, Certainty::Unknown, witness)
             }
         }
+    }
+
+    /// An interrupt that was held off comes where interrupts are switched on again. In a guest it may come anywhere: when its host had the
+    /// CPU.
+    fn interrupts_off(&self, frames: &[String], thread: &str) -> Found {
+        let culprit = format!("{} in {thread}", stack::function(frames).unwrap_or("the kernel"));
+        if self.window.is_guest && !stack::switches_on(frames) {
+            let witness = "interrupted there: interrupts were off, or the host had the CPU";
+            return Found::new(Class::Unknown, culprit, Certainty::Unknown, witness);
+        }
+        Found::new(Class::InterruptsOff, culprit, Certainty::Likely, ON_AGAIN)
     }
 
     /// That a thread woke another with interrupts off, where that is the last thing it did before the timer's interrupt.
@@ -249,23 +283,54 @@ impl Judge<'_> {
         self.window.of(self.window.cpu).iter().any(|event| matches!(event.kind, Kind::Sleep(_)))
     }
 
-    /// The timer that gives real-time threads their time back led to the switch. It also expires where none is throttled:
+    /// Whether the thread is one of the fair scheduler's.
+    fn is_fair(&self) -> bool {
+        self.window.priority.is_some_and(|priority| priority >= FAIR)
+    }
+
+    /// The timer that gives threads like this one their time back, where it led to the switch. It also expires where none is throttled:
     /// somewhere in the time in which a thread waits for something else.
-    fn is_throttled(&self) -> bool {
-        let is_it = |event: &&Event| match &event.kind {
-            Kind::Enter(Frame::Timer(name, _)) => name == "sched_rt_period_timer",
-            _ => false,
-        };
+    fn throttled_until(&self) -> Option<&str> {
+        let timers: &[&str] = if self.is_fair() { &QUOTAS } else { &RT_PERIOD };
         let end = self.account.stages.switch.unwrap_or(self.window.woke);
-        let expired = self.window.all().filter(is_it).map(|event| event.at);
-        let last = expired.filter(|at| Some(*at) >= self.account.stages.waking && *at <= end).max();
+        let expired = self.window.all().filter_map(|event| match &event.kind {
+            Kind::Enter(Frame::Timer(name, _) | Frame::Call(name)) => Some((event.at, name.as_str())),
+            _ => None,
+        });
+        let is_in_time = |at: Nanos| Some(at) >= self.account.stages.waking && at <= end;
+        let (at, name) = expired
+            .filter(|(at, name)| timers.contains(name) && is_in_time(*at))
+            .max_by_key(|(at, _)| *at)?;
         let waited = stage_length(&self.account.pieces, Stage::Runnable);
-        last.is_some_and(|at| Nanos(end.0 - at.0) <= Nanos(waited.0 / 10).max(USUAL))
+        (Nanos(end.0 - at.0) <= Nanos(waited.0 / 10).max(USUAL)).then_some(name)
+    }
+
+    /// A thread that is ready gets an idle CPU when an interrupt of that CPU ends, or it must not run.
+    fn kept_from_an_idle_cpu(&self, piece: &Piece) -> Option<Found> {
+        let stages = &self.account.stages;
+        let waking = stages.waking.filter(|_| piece.stage == Stage::Runnable && piece.length > USUAL)?;
+        let end = stages.switch.unwrap_or(self.window.woke);
+        let interrupts = self.window.of(self.window.cpu).iter().filter(|event| {
+            let begins = matches!(event.kind, Kind::Enter(Frame::Vector(_) | Frame::Handler(..)));
+            begins && event.task == 0 && event.at > waking && event.at.0.saturating_add(USUAL.0) < end.0
+        });
+        let count = interrupts.count();
+        if count == 0 {
+            return None;
+        }
+        // Who was woken on another CPU may still have been on the way.
+        if stages.waking_cpu != Some(self.window.cpu) {
+            let witness = "it was ready, and the idle CPU did not take it when an interrupt ended";
+            return Some(Found::new(Class::Unknown, IDLE, Certainty::Unknown, witness));
+        }
+        let witness =
+            "it was ready, and its CPU stayed idle after an interrupt: a quota of its group, or throttling";
+        Some(Found::new(Class::Throttling, "", Certainty::Likely, witness))
     }
 
     /// How often the CPU went to a thread of lower priority while this one was ready.
     fn times_passed_over(&self) -> usize {
-        let Some(own) = self.window.priority else { return 0 };
+        let Some(own) = self.window.priority.filter(|_| !self.is_fair()) else { return 0 };
         let is_before = |at: Nanos| at <= self.window.woke;
         let wakings = self.window.all().filter(|event| {
             matches!(&event.kind, Kind::Waking(task) if task.tid == self.window.tid) && is_before(event.at)
@@ -321,7 +386,10 @@ impl Judge<'_> {
             Stage::Runnable => self.thread_first(piece, thread, priority),
             Stage::BeforeInterrupt if !is_interrupted => self.passed(piece, thread),
             Stage::BeforeInterrupt | Stage::InInterrupt => self.silent(piece, tid, thread),
-            Stage::Running => self.own(piece),
+            Stage::Running => self.rival(thread, priority).unwrap_or_else(|| {
+                let witness = "it gave way again before it was in user space";
+                Found::new(Class::Unknown, thread, Certainty::Unknown, witness)
+            }),
             Stage::Unknown => {
                 Found::new(Class::Unknown, thread, Certainty::Unknown, "the trace does not have the waking")
             }
@@ -376,9 +444,7 @@ impl Judge<'_> {
                 if let Some(found) = self.stolen_found(piece, &format!("{thread} ran")) {
                     return found;
                 }
-                let function = stack::function(frames).unwrap_or("the kernel");
-                let culprit = format!("{function} in {thread}");
-                Found::new(Class::InterruptsOff, culprit, Certainty::Likely, ON_AGAIN)
+                self.interrupts_off(frames, thread)
             }
             Interrupted::Unknown => {
                 let stolen = self.stolen_found(piece, &format!("{thread} ran"));
@@ -400,29 +466,39 @@ impl Judge<'_> {
         })
     }
 
+    /// A thread that goes before this one.
+    fn rival(&self, thread: &str, priority: Option<i32>) -> Option<Found> {
+        let goes_before = priority.zip(self.window.priority).is_some_and(|(other, own)| other <= own);
+        goes_before
+            .then(|| Found::new(Class::Rival, thread, Certainty::Sure, "its priority is the same or higher"))
+    }
+
     /// Another thread ran while this one was ready.
     fn thread_first(&self, piece: &Piece, thread: &str, priority: Option<i32>) -> Found {
         let own = self.window.priority;
-        if priority.zip(own).is_some_and(|(other, own)| other <= own) {
-            return Found::new(Class::Rival, thread, Certainty::Sure, "its priority is the same or higher");
+        if let Some(found) = self.rival(thread, priority) {
+            return found;
         }
         // It may have changed its policy while it ran: no event says when.
         if self.priority_at_the_end(piece).zip(own).is_some_and(|(other, own)| other <= own) {
             let witness = "its priority was the same or higher when it gave way";
             return Found::new(Class::Rival, thread, Certainty::Likely, witness);
         }
-        if self.is_throttled() && stage_length(&self.account.pieces, Stage::Runnable) > USUAL {
-            let witness = format!("{thread} ran until sched_rt_period_timer");
-            // In the kernel it may have been without a preemption point, and that timer have come by chance.
+        let waited = stage_length(&self.account.pieces, Stage::Runnable);
+        if let Some(timer) = self.throttled_until().filter(|_| waited > USUAL) {
+            let witness = format!("{thread} ran until {timer}");
+            // In the kernel it may have been without a preemption point, or it had its share, and that timer have come by chance.
             let certainty = match stack::interrupted(&self.account.waking_stack) {
-                Interrupted::Kernel(_) | Interrupted::Unknown => Certainty::Likely,
-                Interrupted::User => Certainty::Sure,
+                Interrupted::User if !self.is_fair() => Certainty::Sure,
+                _ => Certainty::Likely,
             };
             return Found::new(Class::Throttling, "", certainty, witness);
         }
-        if self.times_passed_over() >= PASSED_OVER
-            && stage_length(&self.account.pieces, Stage::Runnable) > USUAL
-        {
+        if self.is_fair() && priority.is_some_and(|priority| priority >= FAIR) {
+            let witness = "both are of the fair scheduler, which gave it its share first";
+            return Found::new(Class::Rival, thread, Certainty::Sure, witness);
+        }
+        if self.times_passed_over() >= PASSED_OVER && waited > USUAL {
             let witness = "the scheduler chose threads of lower priority again and again while this one was ready: the \
                            fair server, or throttling";
             return Found::new(Class::Throttling, "", Certainty::Likely, witness);
@@ -438,6 +514,11 @@ impl Judge<'_> {
                 "its priority is not in the trace",
             );
         }
+        self.held_up(piece, thread)
+    }
+
+    /// A thread of lower priority ran on: as the stacks say.
+    fn held_up(&self, piece: &Piece, thread: &str) -> Found {
         let switch = &self.account.switch_stack;
         let held = |class, frames: &[String], witness: &str| {
             let interrupted = match stack::interrupted(&self.account.waking_stack) {

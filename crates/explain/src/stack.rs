@@ -89,6 +89,28 @@ const HELPERS: [&str; 17] = [
     "rcu_read_unlock",
 ];
 
+/// Functions that switch interrupts on again by an instruction of their own, not by a lock's: entries from user space, softirqs, the
+/// idle loop, the scheduler, calls of other CPUs. There may be others.
+const SWITCH_ON: [&str; 17] = [
+    "exc_",
+    "do_user_addr_fault",
+    "do_syscall_64",
+    "do_int80",
+    "__do_softirq",
+    "handle_softirqs",
+    "do_idle",
+    "default_idle",
+    "native_safe_halt",
+    "pv_native_safe_halt",
+    "mwait_idle",
+    "intel_idle",
+    "cpuidle_enter",
+    "__schedule",
+    "smp_call_function",
+    "__flush_smp_call_function_queue",
+    "flush_smp_call_function_queue",
+];
+
 fn begins_with_any(name: &str, beginnings: &[&str]) -> bool {
     beginnings.iter().any(|beginning| name.starts_with(beginning))
 }
@@ -136,6 +158,11 @@ pub fn gave_way(stack: &[String]) -> GaveWay<'_> {
 /// The function that a stack is about: the innermost that is no helper.
 pub fn function(frames: &[String]) -> Option<&str> {
     frames.iter().map(String::as_str).find(|frame| !begins_with_any(frame, &HELPERS))
+}
+
+/// Whether code was interrupted where interrupts are switched on again.
+pub fn switches_on(frames: &[String]) -> bool {
+    frames.first().is_some_and(|frame| begins_with_any(frame, &HELPERS) || begins_with_any(frame, &SWITCH_ON))
 }
 
 /// The innermost function that stands in both stacks with all its callers: what ran at both moments.

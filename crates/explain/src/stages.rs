@@ -5,6 +5,7 @@ use units::{CpuId, Nanos};
 
 use crate::event::{Event, Frame, Kind};
 use crate::playback::Playback;
+use crate::wake_up::ON_ITS_WAY;
 use crate::window::Window;
 
 /// Links of a chain of threads that wake one another.
@@ -28,7 +29,7 @@ pub struct Stages {
 impl Stages {
     /// Finds them.
     pub fn find(window: &Window) -> Self {
-        let switch = switch(window);
+        let switch = seen_before(window, switch(window));
         let Some(waking) = chain(window, switch.unwrap_or(window.woke)) else {
             return Self { switch, ..Self::default() };
         };
@@ -180,6 +181,18 @@ fn switch(window: &Window) -> Option<Nanos> {
         is_it && event.at >= window.due && event.at <= window.woke
     };
     window.of(window.cpu).iter().rfind(to_it).map(|event| event.at)
+}
+
+/// When the thread was first seen to run on its CPU after its own waking, where that is before the switch: the switch that began it is
+/// in no event, and in the one that is there it came back.
+fn seen_before(window: &Window, switch: Option<Nanos>) -> Option<Nanos> {
+    let Some(waking) = waking(window, window.tid, switch.unwrap_or(window.woke)) else { return switch };
+    let from = waking.at.0.saturating_add(ON_ITS_WAY.0);
+    let ran = window.of(window.cpu).iter().find(|event| {
+        let is_in_time = event.at.0 > from && event.at < switch.unwrap_or(window.woke);
+        is_in_time && event.task == window.tid && !matches!(event.kind, Kind::Stack(_))
+    });
+    ran.map(|event| event.at).or(switch)
 }
 
 /// The waking that began it: of the thread, or of the thread that woke it, and so on back to an interrupt.

@@ -28,6 +28,9 @@ impl WakeUp {
     }
 }
 
+/// A thread that is woken may still be on its way to sleep, on another CPU: so long its own events do not say that it runs.
+pub(crate) const ON_ITS_WAY: Nanos = Nanos(20_000);
+
 /// What is known of threads that sleep and wake up.
 #[derive(Clone, Debug, Default)]
 pub struct WakeUps {
@@ -35,8 +38,8 @@ pub struct WakeUps {
     runs: BTreeMap<CpuId, u64>,
     /// The timer that a thread has armed for itself, and when it is due.
     armed: BTreeMap<i32, (u64, Nanos)>,
-    /// Since when a thread is to run.
-    woken: BTreeMap<i32, Nanos>,
+    /// Since when a thread is to run, and when it was woken.
+    woken: BTreeMap<i32, (Nanos, Nanos)>,
     /// When a thread was due last.
     last: BTreeMap<i32, Nanos>,
     /// Wake-ups whose end is in no event.
@@ -47,6 +50,7 @@ impl WakeUps {
     /// Goes on by one event; events of all CPUs come in order of time. The wake-up that it ends, if it does. `is_one` says of which
     /// threads.
     pub fn see(&mut self, event: &Event, is_one: impl Fn(i32, &str) -> bool) -> Option<WakeUp> {
+        self.find_running(event);
         match &event.kind {
             Kind::Enter(Frame::Timer(_, timer)) => {
                 self.runs.insert(event.cpu, *timer);
@@ -57,18 +61,20 @@ impl WakeUps {
             Kind::Arm { timer, due } => {
                 self.armed.insert(event.task, (*timer, *due));
             }
-            Kind::Waking(task) if is_one(task.tid, &task.name) => {
+            // Who runs while it is woken did not sleep.
+            Kind::Waking(task) if is_one(task.tid, &task.name) && task.tid != event.task => {
                 // A timer on another clock is due far from now.
                 let armed = self
                     .armed
                     .remove(&task.tid)
                     .filter(|(timer, due)| self.runs.get(&event.cpu) == Some(timer) && *due <= event.at);
-                let before = self.woken.insert(task.tid, armed.map_or(event.at, |(_, due)| due));
+                let due = armed.map_or(event.at, |(_, due)| due);
+                let before = self.woken.insert(task.tid, (due, event.at));
                 // It cannot be woken again unless it has run and slept meanwhile.
                 self.unfinished += u64::from(before.is_some());
             }
             Kind::Switch { next, .. } => {
-                let due = self.woken.remove(&next.tid)?;
+                let (due, _) = self.woken.remove(&next.tid)?;
                 let last = self.last.insert(next.tid, due);
                 let interval = last.map(|last| Nanos(due.0.saturating_sub(last.0)));
                 return Some(WakeUp { tid: next.tid, cpu: event.cpu, due, switched: event.at, interval });
@@ -76,6 +82,17 @@ impl WakeUps {
             _ => {}
         }
         None
+    }
+
+    /// A thread that is seen to run has got its CPU, though the switch to it is in no event.
+    fn find_running(&mut self, event: &Event) {
+        let woken = self.woken.get(&event.task).map(|(_, woken)| *woken);
+        let is_over = |woken: Nanos| event.at.0 > woken.0.saturating_add(ON_ITS_WAY.0);
+        // A switch's stack still names the thread that gave way.
+        if woken.is_some_and(is_over) && !matches!(event.kind, Kind::Stack(_)) {
+            self.woken.remove(&event.task);
+            self.unfinished += 1;
+        }
     }
 
     /// Wake-ups whose end is in no event, so that how late they were is not known.
@@ -125,6 +142,29 @@ mod tests {
         assert_eq!((seen, wake_ups.unfinished()), (1, 1));
         wake_ups.lose();
         assert_eq!(wake_ups.unfinished(), 2);
+    }
+
+    #[test]
+    fn a_wake_up_of_a_thread_that_was_seen_to_run_is_over() {
+        let mut wake_ups = WakeUps::default();
+        let own = Task { tid: OWN, ..Task::default() };
+        let rival = Task { tid: 7, ..Task::default() };
+        let to_own = |at| event(at, 7, Kind::Switch { previous: rival.clone(), next: own.clone() });
+        let from_own = |at| event(at, OWN, Kind::Switch { previous: own.clone(), next: rival.clone() });
+        let waking = |at, task| event(at, task, Kind::Waking(own.clone()));
+        let mut count = |events: &[Event]| {
+            events.iter().filter_map(|event| wake_ups.see(event, |tid, _| tid == OWN)).count()
+        };
+        // The switch to it is not there; then it is preempted, and comes back.
+        assert_eq!(
+            count(&[waking(0, 0), event(200_000, OWN, Kind::Other), from_own(600_000), to_own(3_600_000)]),
+            0
+        );
+        // It had not slept.
+        assert_eq!(count(&[waking(4_000_000, OWN), from_own(4_600_000), to_own(7_000_000)]), 0);
+        // It was on its way to sleep on another CPU.
+        assert_eq!(count(&[waking(8_000_000, 0), from_own(8_001_000), to_own(8_050_000)]), 1);
+        assert_eq!(wake_ups.unfinished(), 1);
     }
 
     #[test]

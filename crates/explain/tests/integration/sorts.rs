@@ -362,6 +362,127 @@ fn a_switch_that_the_trace_does_not_have_makes_its_time_unknown() {
     assert_eq!(account.causes[0].class, Class::Unknown);
 }
 
+/// A thread of the fair scheduler, ready at 1.002 ms, that gets the CPU at `end` from OTHER.
+fn fair(end: u64, between: impl FnOnce(Script) -> Script, stack: &str) -> Window {
+    let begun = Script::default().switch(900_000, OWN, OTHER).timer(1_002_000, OTHER, USER);
+    let script = between(begun).switch(end, OTHER, OWN).stack(end + 400, OTHER, stack);
+    Window { priority: Some(115), is_guest: true, ..script.window(end + 1_000) }
+}
+
+#[test]
+fn threads_of_the_fair_scheduler_take_turns_and_none_holds_the_cpu_against_its_rules() {
+    for stack in
+        [TO_USER, "__schedule schedule do_nanosleep", "schedule irqentry_exit_to_user_mode asm_sysvec_x"]
+    {
+        let (class, culprit, certainty, share) = main_cause(&fair(4_000_000, |script| script, stack));
+        assert_eq!((class, certainty), (Class::Rival, Certainty::Sure), "{stack}");
+        assert!(culprit.starts_with("stress") && share > 90, "{culprit} {share}");
+    }
+    let turns = |script: Script| {
+        script.switch(2_000_000, OTHER, 400).switch(3_000_000, 400, 401).switch(3_500_000, 401, OTHER)
+    };
+    let causes = account(&fair(4_000_000, turns, TO_USER), Some(&USUAL)).causes;
+    let not_theirs = causes.iter().any(|cause| matches!(cause.class, Class::Throttling | Class::Host));
+    assert!(!not_theirs, "{causes:#?}");
+}
+
+/// Ready on an idle CPU, which a timer's interrupt of another kind woke up meanwhile.
+fn ready_beside_an_idle_cpu(timer: &str, priority: i32) -> Window {
+    let vector = || Frame::Vector("local_timer".to_owned());
+    let timer = || Frame::Timer(timer.to_owned(), 9);
+    let script = Script::default()
+        .switch(900_000, OWN, 0)
+        .timer(1_001_000, 0, IDLE)
+        .enter(9_000_000, 0, vector())
+        .enter(9_000_100, 0, timer())
+        .leave(9_000_800, 0, timer())
+        .leave(9_001_000, 0, vector());
+    let script = script.switch(9_002_000, 0, OWN);
+    Window { priority: Some(priority), is_guest: true, ..script.window(9_003_000) }
+}
+
+#[test]
+fn a_quota_of_a_group_is_named_by_the_timer_that_ends_it() {
+    let (class, _, certainty, _) = main_cause(&ready_beside_an_idle_cpu("sched_cfs_period_timer", 120));
+    assert_eq!((class, certainty), (Class::Throttling, Certainty::Sure));
+    // That timer gives no real-time thread anything.
+    let (_, _, certainty, _) = main_cause(&ready_beside_an_idle_cpu("sched_cfs_period_timer", 1));
+    assert_ne!(certainty, Certainty::Sure);
+}
+
+#[test]
+fn a_ready_thread_that_an_idle_cpu_does_not_take_is_never_usual() {
+    let usual = Usual { runnable: Nanos(10_000_000), ..USUAL };
+    let vector = || Frame::Vector("local_timer".to_owned());
+    let script = Script::default()
+        .switch(900_000, OWN, 0)
+        .timer(1_001_000, 0, IDLE)
+        .enter(5_000_000, 0, vector())
+        .leave(5_001_000, 0, vector())
+        .switch(9_002_000, 0, OWN);
+    let window = Window { priority: Some(120), is_guest: true, ..script.window(9_003_000) };
+    let (class, _, certainty, _) = main_cause_of(&window, &usual);
+    assert_eq!((class, certainty), (Class::Throttling, Certainty::Likely));
+}
+
+#[test]
+fn interrupts_that_were_off_are_claimed_in_a_guest_where_they_are_switched_on() {
+    let interrupted_in = |frames: &str, is_guest: bool| {
+        let stack = format!(
+            "try_to_wake_up hrtimer_wakeup hrtimer_interrupt asm_sysvec_apic_timer_interrupt {frames}"
+        );
+        let script = Script::default()
+            .switch(900_000, OWN, OTHER)
+            .timer(4_000_000, OTHER, &stack)
+            .switch(4_002_000, OTHER, OWN)
+            .stack(4_002_400, OTHER, TO_USER);
+        main_cause(&Window { is_guest, ..script.window(4_003_000) })
+    };
+    let (class, culprit, _, _) =
+        interrupted_in("_raw_spin_unlock_irqrestore console_flush_all vprintk_emit", true);
+    assert_eq!((class, culprit.as_str()), (Class::InterruptsOff, "console_flush_all in stress [200]"));
+    assert_eq!(interrupted_in("clear_page_erms clear_huge_page", true).0, Class::Unknown);
+    assert_eq!(interrupted_in("clear_page_erms clear_huge_page", false).0, Class::InterruptsOff);
+}
+
+#[test]
+fn the_timer_that_woke_the_thread_is_part_of_each_wake_up_whatever_its_function() {
+    let vector = || Frame::Vector("local_timer".to_owned());
+    let timer = || Frame::Timer("timerfd_tmrproc".to_owned(), 7);
+    let window = Script::default()
+        .switch(900_000, OWN, OTHER)
+        .enter(1_000_500, OTHER, vector())
+        .enter(1_000_700, OTHER, timer())
+        .at(1_001_000, OTHER, Kind::Waking(task(OWN)))
+        .leave(1_001_200, OTHER, timer())
+        .leave(1_001_300, OTHER, vector())
+        .switch(1_002_000, OTHER, OWN)
+        .window(1_002_500);
+    let causes = account(&window, Some(&USUAL)).causes;
+    assert!(causes.iter().all(|cause| cause.class == Class::Usual), "{causes:#?}");
+}
+
+#[test]
+fn a_thread_that_was_seen_to_run_was_preempted_then_and_did_not_wait_for_itself() {
+    let window = Script::default()
+        .switch(900_000, OWN, 0)
+        .timer(1_001_000, 0, IDLE)
+        // The switch from idle is not in the trace.
+        .at(1_200_000, OWN, Kind::Other)
+        .switch(1_600_000, OWN, 300)
+        .switch(4_600_000, 300, OWN)
+        .window(4_601_000);
+    let account = account(&window, Some(&USUAL));
+    assert_eq!(account.stages.switch, Some(Nanos(1_200_000)));
+    let (class, culprit, certainty, _) = main_cause(&window);
+    assert_eq!((class, certainty), (Class::Rival, Certainty::Sure), "{culprit}");
+    let own_waits = account.pieces.iter().any(|piece| {
+        let is_own = matches!(piece.activity, Activity::Thread { tid: OWN, .. });
+        is_own && piece.stage == Stage::Runnable
+    });
+    assert!(!own_waits, "{:#?}", account.pieces);
+}
+
 /// What ran from `due` on, where the kernel had stood still shortly before and `task` is in the first event behind.
 fn first_after(gap: Kind, script: impl FnOnce(Script) -> Script) -> (Activity, u64) {
     let begun = Script::default().switch(900_000, OWN, OTHER).at(990_000, 0, gap);
