@@ -9,7 +9,7 @@ use serde::Serialize;
 use units::{InOrder, Nanos};
 
 use crate::code::{self, Shape};
-use crate::machine::{Faults, KERNEL, Kind, Machine};
+use crate::machine::{Faults, KERNEL, Kind, Machine, begins};
 use crate::stacks::{Function, Stacks, Start};
 use crate::stream::{Note, Record, Stream, Window};
 use crate::symbols::Symbols;
@@ -486,7 +486,10 @@ impl Pieces {
             self.off[place] = if is_off { self.off[place] + length } else { 0 };
             self.most_off[place] = self.most_off[place].max(self.off[place]);
         }
-        let class = class(&state, is_fault, is_switch);
+        let class = match class(&state, is_fault, is_switch) {
+            Class::Interrupt if is_of_the_waking(&state.1, path) => Class::Usual,
+            class => class,
+        };
         if is_wanted && !interrupts_off && count == 0 && !is_switch {
             self.allowed_by_nothing += length;
         }
@@ -536,6 +539,30 @@ impl Pieces {
     }
 }
 
+/// What runs the functions of timers (kernel/time/hrtimer.c), and what it calls besides them.
+const RUNS_TIMERS: &str = "__hrtimer_run_queues";
+const BESIDE_TIMERS: [&str; 11] = [
+    "hrtimer_wakeup",
+    "__remove_hrtimer",
+    "_raw_spin_",
+    "__raw_spin_",
+    "enqueue_hrtimer",
+    "hrtimer_",
+    "timerqueue_",
+    "ktime_",
+    "trace_",
+    "__traceiter_",
+    "rb_",
+];
+
+/// Whether an instruction in a hard interrupt is of the timer's own way to the waking, and not of another timer's function.
+fn is_of_the_waking(context: &Context, path: &[String]) -> bool {
+    let Context::Interrupt { name } = context else { return false };
+    let called = path.iter().position(|function| function == RUNS_TIMERS);
+    let function = called.and_then(|place| path.get(place + 1));
+    name.contains("timer") && function.is_none_or(|function| begins(function, &BESIDE_TIMERS))
+}
+
 /// Why the wake-up did not come further meanwhile.
 fn class(
     (stage, context, interrupts_off, count, is_wanted): &State,
@@ -572,5 +599,29 @@ fn class(
         _ if *count > 0 => Class::PreemptionOff,
         _ if *is_wanted => Class::NoPreemption,
         _ => Class::Rival,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn another_timers_function_is_no_part_of_the_wake_up() {
+        let timer = Context::Interrupt { name: "sysvec_apic_timer_interrupt".to_owned() };
+        let is_of_it = |context: &Context, path: &str| {
+            let path: Vec<String> = path.split_whitespace().map(str::to_owned).collect();
+            is_of_the_waking(context, &path)
+        };
+        assert!(is_of_it(&timer, "hrtimer_interrupt __hrtimer_run_queues hrtimer_wakeup try_to_wake_up"));
+        assert!(is_of_it(&timer, "hrtimer_interrupt __hrtimer_run_queues __remove_hrtimer"));
+        assert!(is_of_it(&timer, "irqentry_enter"));
+        assert!(!is_of_it(
+            &timer,
+            "hrtimer_interrupt __hrtimer_run_queues tick_nohz_handler update_process_times"
+        ));
+        let other = Context::Interrupt { name: "sysvec_reschedule_ipi".to_owned() };
+        assert!(!is_of_it(&other, "irqentry_enter"));
+        assert!(!is_of_it(&Context::Softirq, "hrtimer_interrupt"));
     }
 }

@@ -314,8 +314,7 @@ fn role(cause: &Cause) -> Role {
 
 /// Part of each wake-up.
 fn is_usual(cause: &Cause) -> bool {
-    let is_timer = || cause.path.iter().any(|function| function.contains("hrtimer_interrupt"));
-    cause.class == Class::Usual || cause.class == Class::Interrupt && is_timer()
+    cause.class == Class::Usual
 }
 
 /// Whether both are the same thing.

@@ -124,7 +124,10 @@ fn each_stretch_has_its_stage_its_context_and_its_function() {
     };
     assert_eq!(class(Class::PreemptionOff), ("inner", 400));
     assert_eq!(class(Class::NoPreemption), ("outer", 50));
-    assert_eq!(class(Class::Interrupt), ("try_to_wake_up", 50));
+    let interrupt = Context::Interrupt { name: "sysvec_apic_timer_interrupt".to_owned() };
+    let of_it: Vec<_> = account.causes.iter().filter(|cause| cause.context == interrupt).collect();
+    let of_it: Vec<_> = of_it.iter().map(|cause| (cause.class, cause.culprit(), cause.length.0)).collect();
+    assert_eq!(of_it, [(Class::Usual, "try_to_wake_up", 50)], "the timer's own way is part of each wake-up");
     assert_eq!(account.allowed_by_nothing.unwrap().0, 50);
     let stages: Vec<Stage> = account.pieces.iter().map(|piece| piece.stage).collect();
     let mut ordered = stages.clone();
