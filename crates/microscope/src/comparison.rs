@@ -6,7 +6,8 @@ use record::{Activity, Cause as TraceCause, Class, Hit, Role};
 use serde::Serialize;
 use units::Nanos;
 
-use crate::account::{Account, Cause, Context, Playback};
+use crate::account::{Account, Cause, Playback};
+use crate::context::Context;
 use crate::machine::begins;
 use crate::stream::{Stream, Window};
 use crate::symbols::Symbols;

@@ -19,6 +19,7 @@
 mod account;
 mod code;
 mod comparison;
+mod context;
 mod export;
 mod machine;
 mod sections;
@@ -28,8 +29,9 @@ mod symbols;
 mod table;
 mod tree;
 
-pub use account::{Account, Cause, Context, Piece, account};
+pub use account::{Account, Cause, Piece, account};
 pub use comparison::{Comparison, Contradiction, Named, SHORT, compare};
+pub use context::Context;
 pub use export::folded;
 pub use machine::entries_on_arm64;
 pub use plugin::sections::Off;

@@ -6,7 +6,8 @@ use plugin::sections::{self as found, Off};
 use serde::Serialize;
 use units::{InOrder, Nanos};
 
-use crate::account::{Context, Playback};
+use crate::account::Playback;
+use crate::context::Context;
 use crate::machine::{Machine, begins};
 use crate::stream::{Stream, Window};
 use crate::symbols::Symbols;

@@ -6,7 +6,8 @@ use record::Class;
 use serde::Serialize;
 use units::{InOrder, Nanos};
 
-use crate::account::{Account, Cause, Context};
+use crate::account::{Account, Cause};
+use crate::context::Context;
 
 /// One cause in all wake-ups that have it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
