@@ -31,6 +31,7 @@
 //! # }
 //! ```
 
+mod cpus;
 mod guard;
 mod hits;
 mod live;
@@ -39,6 +40,7 @@ mod rings;
 use control::Mark;
 use explain::{Event, Kind, Watching};
 use failure::{Error, Result};
+use machine::facts::processors::online;
 use record::{Hit, LateWakeUp, Overview, Tracing};
 use sys::clock::Clock;
 use sys::schedule::BeforeOthers;
@@ -47,6 +49,7 @@ use trace::Symbols;
 use trace::live::{Form, Instance};
 use units::{Bytes, Nanos};
 
+use cpus::Cpus;
 pub use guard::Guard;
 use hits::Hits;
 pub use live::Live;
@@ -244,6 +247,7 @@ impl Capture {
 
     fn explain_waiting(&mut self) {
         for late in std::mem::take(&mut self.waiting) {
+        recording.look_at_cpus();
             // What began before is in no trace.
             let explained = if late.due >= self.since { self.rings.explain(&late) } else { None };
             match explained {
@@ -268,9 +272,8 @@ impl Capture {
         // Where the rest cannot be read any more, there is what was read before.
         let _ = self.halt().and_then(|()| self.read_on());
         self.explain_waiting();
-        let Recording { mut tracing, .. } = self.recording;
+        let mut tracing = self.recording.tracing(&self.watching);
         tracing.blind += written.saturating_sub(self.marks);
-        tracing.absent.extend(withheld(&self.watching));
         let (hits, left_out) = self.hits.finish(|explained| self.rings.judged(explained));
         tracing.own += left_out;
         (tracing, hits, self.watching.overview())
@@ -293,6 +296,7 @@ struct Recording {
 }
 
 impl Recording {
+    cpus: Cpus,
     /// Makes it. Nothing is recorded yet.
     fn begin(threads: &Threads, threshold: Nanos) -> Result<Self> {
         // Of processes that were killed.
@@ -307,7 +311,8 @@ impl Recording {
         instance.write("tracing_on", "0").map_err(Error::from)?;
         tracing.buffer = Bytes(RING.0.min(RINGS / instance.cpus().len().max(1) as u64).max(256 << 10));
         instance.write("buffer_size_kb", &(tracing.buffer.0 >> 10).to_string()).map_err(Error::from)?;
-        let mut recording = Self { instance, symbols, tracing, stacks: Vec::new() };
+        let cpus = Cpus::new(online(&root));
+        let mut recording = Self { instance, symbols, tracing, cpus, stacks: Vec::new() };
         recording.enable(threads)?;
         Ok(recording)
     }
@@ -344,6 +349,19 @@ impl Recording {
     /// Has no more stacks recorded. Whether that is new: where the kernel refuses they go on, and what they make is left out.
     fn do_without_stacks(&mut self) -> bool {
         let mut ended = false;
+    /// Notes CPUs that have come or gone.
+    fn look_at_cpus(&mut self) {
+        self.cpus.look(online(&SysRoot::live()));
+    }
+
+    /// What was traced, and what was not.
+    fn tracing(&self, watching: &Watching) -> Tracing {
+        let mut tracing = self.tracing.clone();
+        tracing.absent.extend(withheld(watching));
+        tracing.absent.extend(self.cpus.unknown(&self.instance.without_buffer()));
+        tracing
+    }
+
         for (event, trigger) in std::mem::take(&mut self.stacks) {
             ended |= self.instance.write(&trigger_of(event), &format!("!{trigger}")).is_ok();
         }

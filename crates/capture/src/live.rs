@@ -72,6 +72,7 @@ impl Live {
                 late.extend((one.latency() >= threshold).then_some(one));
             }
         })?;
+        recording.look_at_cpus();
         let (ready, wait): (Vec<WakeUp>, Vec<WakeUp>) =
             late.drain(..).partition(|one| rings.reach_beyond(one.cpu, one.switched));
         *late = wait;
@@ -113,9 +114,7 @@ impl Live {
 
     /// What was traced.
     pub fn tracing(&self) -> Tracing {
-        let mut tracing = self.recording.tracing.clone();
-        tracing.absent.extend(super::withheld(&self.watching));
-        tracing
+        self.recording.tracing(&self.watching)
     }
 }
 

@@ -16,7 +16,7 @@ use control::Directory;
 use record::Fact;
 use sys::clock::Clock;
 use sysroot::SysRoot;
-use units::{Bytes, CpuId, Nanos};
+use units::{Bytes, CpuId, CpuList, Nanos};
 
 pub use place::{clear, place};
 pub use ring::Spooled;
@@ -221,6 +221,12 @@ impl Instance {
 
     /// Shows what has been recorded up to now, in order of time; nothing is waited for. One that was being recorded
     /// when this was called last may come first, with a time before what was shown then.
+    /// The CPUs that had no buffer when they were read last, in [`Form::Binary`]: they were not online since the instance was made.
+    pub fn without_buffer(&self) -> CpuList {
+        let Reader::Rings(rings) = &self.reader else { return CpuList::new() };
+        rings.sources().filter(|(_, ring)| !ring.has_buffer()).map(|(cpu, _)| cpu).collect()
+    }
+
     ///
     /// # Errors
     /// What the kernel answered.
