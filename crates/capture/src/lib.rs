@@ -64,6 +64,10 @@ const KEPT: Nanos = Nanos(300_000_000);
 /// By what a thread has itself woken.
 const ARMED: &str = "timer/hrtimer_start";
 
+/// What is absent where every address in /proc/kallsyms is 0.
+const HIDDEN: &str =
+    "names of functions: the kernel hides its addresses (kernel.kptr_restrict above 0; at 2 from root too)";
+
 /// Size of a CPU's ring, and of all together.
 const RING: Bytes = Bytes(4 << 20);
 const RINGS: u64 = 128 << 20;
@@ -303,10 +307,8 @@ impl Recording {
         trace::live::clear();
         let root = SysRoot::live();
         let mut tracing = Tracing { threshold, ..Tracing::default() };
-        let symbols = Symbols::live(&root).unwrap_or_else(|error| {
-            tracing.absent.push(format!("names of functions ({error})"));
-            Symbols::default()
-        });
+        let (symbols, without) = named(Symbols::live(&root));
+        tracing.absent.extend(without);
         let mut instance = Instance::make(None).map_err(Error::from)?;
         instance.write("tracing_on", "0").map_err(Error::from)?;
         tracing.buffer = Bytes(RING.0.min(RINGS / instance.cpus().len().max(1) as u64).max(256 << 10));
@@ -374,6 +376,30 @@ impl Recording {
 }
 
 /// The file of what the kernel does at an event of the scheduler.
+/// The names of functions, or why there are none.
+fn named(symbols: trace::Result<Symbols>) -> (Symbols, Option<String>) {
+    match symbols {
+        Ok(symbols) if symbols.is_empty() => (symbols, Some(HIDDEN.to_owned())),
+        Ok(symbols) => (symbols, None),
+        Err(error) => (Symbols::default(), Some(format!("names of functions ({error})"))),
+    }
+}
+
 fn trigger_of(event: &str) -> String {
     format!("events/sched/{event}/trigger")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// With `kernel.kptr_restrict` at 2 every address in /proc/kallsyms reads 0.
+    #[test]
+    fn names_of_functions_that_the_kernel_hides_are_absent() {
+        let read = |text: &str| named(Ok(Symbols::read(text.as_bytes()).unwrap()));
+        let (symbols, without) = read("0000000000000000 T first\n");
+        assert!(symbols.is_empty());
+        assert!(without.is_some_and(|without| without.contains("kernel.kptr_restrict")));
+        assert_eq!(read("ffffffff81000010 T first\n").1, None);
+    }
 }

@@ -192,7 +192,8 @@ fn doubts_of(tracing: &Tracing, unit: Unit) -> Vec<String> {
     if !lacking.is_empty() {
         doubts.push(format!("this kernel has no events for: {}", lacking.join("; ")));
     }
-    let others = tracing.absent.iter().filter(|absent| !absent.contains('/'));
+    let is_event = |absent: &str| absent.contains('/') && !absent.contains(' ');
+    let others = tracing.absent.iter().filter(|absent| !is_event(absent));
     doubts.extend(others.map(|absent| format!("not to be had: {}", harmless(absent))));
     doubts
 }
