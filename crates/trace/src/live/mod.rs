@@ -88,7 +88,9 @@ impl Instance {
         // First: this process may be killed as soon as there is an instance.
         let keeper = Keeper::start(&path, then);
         let made = Directory::make(path.clone());
-        let directory = made.map_err(|errno| Error::new("make", path, std::io::Error::from(errno)))?;
+        let directory = made.map_err(|errno| {
+            Error::new("make", path, std::io::Error::from(errno)).hint(place::hint_on_making(errno, top))
+        })?;
         let mut instance =
             Self { reader: Reader::None, directory, _keeper: keeper, root, top, formats, tasks };
         instance.set_up(buffer)?;
@@ -272,6 +274,26 @@ fn layout(root: &SysRoot, directory: &str) -> Result<Layout> {
     let path = format!("{directory}/events/header_page");
     match root.read(&path) {
         Fact::Value(text) => Layout::parse(&text, Order::native()),
-        fact => Err(Error::new("read", path, fact)),
+        fact => {
+            let hint = match fact {
+                Fact::Absent => "the kernel has no events to trace: it needs CONFIG_EVENT_TRACING",
+                _ => "",
+            };
+            Err(Error::new("read", path, fact).hint(hint))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use sysroot::Tree;
+
+    #[test]
+    fn a_kernel_without_events_is_told_by_its_missing_page_header() {
+        let root = SysRoot::of(Tree::whole([("/t/current_tracer".to_owned(), b"nop".to_vec())]));
+        let error = layout(&root, "/t").unwrap_err();
+        assert_eq!(error.path, "/t/events/header_page");
+        assert!(error.hint.contains("CONFIG_EVENT_TRACING"), "{}", error.hint);
     }
 }
