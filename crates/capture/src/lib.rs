@@ -53,7 +53,7 @@ use cpus::Cpus;
 pub use guard::Guard;
 use hits::Hits;
 pub use live::Live;
-use rings::Rings;
+use rings::{Read, Rings};
 
 /// The most wake-ups that are wanted of rings that freeze.
 const FROZEN: usize = 10;
@@ -236,22 +236,23 @@ impl Capture {
     /// Reads on, and finds marks.
     fn read_on(&mut self) -> Result<()> {
         let Self { recording, threads, rings, watching, waiting, marks, read, .. } = self;
-        rings.read_on(&mut recording.instance, &recording.symbols, &mut |event| match event {
-            Some(event) => {
+        let all = Nanos(u64::MAX);
+        rings.read_on(&mut recording.instance, &recording.symbols, all, &mut |item| match item {
+            Read::Event(event) => {
                 *read = event.at.max(*read);
                 watching.see(event, |tid, name| threads.has(tid, name));
                 let late = marked(event);
                 *marks += u64::from(late.is_some());
                 waiting.extend(late);
             }
-            None => watching.lose(None),
+            Read::Lost { .. } => watching.lose(None),
         })?;
+        recording.look_at_cpus();
         Ok(())
     }
 
     fn explain_waiting(&mut self) {
         for late in std::mem::take(&mut self.waiting) {
-        recording.look_at_cpus();
             // What began before is in no trace.
             let explained = if late.due >= self.since { self.rings.explain(&late) } else { None };
             match explained {
@@ -295,12 +296,12 @@ struct Recording {
     instance: Instance,
     symbols: Symbols,
     tracing: Tracing,
+    cpus: Cpus,
     /// Where stacks are recorded: the event, and what has the kernel record them.
     stacks: Vec<(&'static str, String)>,
 }
 
 impl Recording {
-    cpus: Cpus,
     /// Makes it. Nothing is recorded yet.
     fn begin(threads: &Threads, threshold: Nanos) -> Result<Self> {
         // Of processes that were killed.
@@ -348,9 +349,6 @@ impl Recording {
         Ok(())
     }
 
-    /// Has no more stacks recorded. Whether that is new: where the kernel refuses they go on, and what they make is left out.
-    fn do_without_stacks(&mut self) -> bool {
-        let mut ended = false;
     /// Notes CPUs that have come or gone.
     fn look_at_cpus(&mut self) {
         self.cpus.look(online(&SysRoot::live()));
@@ -364,6 +362,9 @@ impl Recording {
         tracing
     }
 
+    /// Has no more stacks recorded. Whether that is new: where the kernel refuses they go on, and what they make is left out.
+    fn do_without_stacks(&mut self) -> bool {
+        let mut ended = false;
         for (event, trigger) in std::mem::take(&mut self.stacks) {
             ended |= self.instance.write(&trigger_of(event), &format!("!{trigger}")).is_ok();
         }
@@ -375,7 +376,6 @@ impl Recording {
     }
 }
 
-/// The file of what the kernel does at an event of the scheduler.
 /// The names of functions, or why there are none.
 fn named(symbols: trace::Result<Symbols>) -> (Symbols, Option<String>) {
     match symbols {
@@ -385,6 +385,7 @@ fn named(symbols: trace::Result<Symbols>) -> (Symbols, Option<String>) {
     }
 }
 
+/// The file of what the kernel does at an event of the scheduler.
 fn trigger_of(event: &str) -> String {
     format!("events/sched/{event}/trigger")
 }

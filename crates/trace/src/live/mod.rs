@@ -221,25 +221,33 @@ impl Instance {
         cpus
     }
 
-    /// Shows what has been recorded up to now, in order of time; nothing is waited for. One that was being recorded
-    /// when this was called last may come first, with a time before what was shown then.
     /// The CPUs that had no buffer when they were read last, in [`Form::Binary`]: they were not online since the instance was made.
     pub fn without_buffer(&self) -> CpuList {
         let Reader::Rings(rings) = &self.reader else { return CpuList::new() };
         rings.sources().filter(|(_, ring)| !ring.has_buffer()).map(|(cpu, _)| cpu).collect()
     }
 
+    /// Shows what has been recorded up to now, in order of time; nothing is waited for. One that was being recorded
+    /// when this was called last may come first, with a time before what was shown then.
     ///
     /// # Errors
     /// What the kernel answered.
     pub fn each(&mut self, see: &mut dyn FnMut(&Item<'_>)) -> Result<()> {
+        self.each_before(Nanos(u64::MAX), see)
+    }
+
+    /// As [`Instance::each`], and nothing that was recorded at `until` or later, on `CLOCK_MONOTONIC`. As text all is shown.
+    ///
+    /// # Errors
+    /// What the kernel answered.
+    pub fn each_before(&mut self, until: Nanos, see: &mut dyn FnMut(&Item<'_>)) -> Result<()> {
         match &mut self.reader {
             Reader::None => {}
             Reader::Pipe(pipe) => pipe.each(see)?,
             Reader::Rings(rings) => {
                 self.tasks.begin();
                 // What is recorded while this reads may stand in one CPU's pages, and in another's only later.
-                let now = Nanos(Clock::Monotonic.now());
+                let now = Nanos(Clock::Monotonic.now()).min(until);
                 rings.refill(&self.formats)?;
                 while let Some(item) = rings.next(&self.formats, &mut self.tasks, now)? {
                     see(&item);
