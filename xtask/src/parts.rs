@@ -11,6 +11,7 @@ pub const LATER: &[(&str, &str)] = &[
     ("serial_in_guests", "explain::a_hog_and_an_interrupt"),
     ("serial_in_guests", "explain::a_hog_is_named_on_a_plain_kernel"),
     ("serial_in_guests", "explain::an_interrupt_of_another_cpu"),
+    ("serial_in_guests", "explain::an_offline_cpu_hinders_no_trace"),
     ("serial_in_guests", "explain::kernel_code_that_is_not_preempted"),
     ("serial_in_guests", "explain::preemption_that_was_off"),
     ("serial_in_guests", "explain::throttling"),

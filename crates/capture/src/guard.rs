@@ -87,6 +87,9 @@ impl Guard {
         };
         let (threads, woken) = (any("common_pid"), any("pid"));
         let mut absent = Vec::new();
+        if symbols.is_empty() {
+            absent.push(crate::HIDDEN);
+        }
         // Their names; how long they took is in raw_syscalls, which has all of them.
         if instance.enable_all("syscalls", "sys_enter_", &threads).is_err() {
             absent.push("names of system calls");

@@ -31,6 +31,7 @@
 //! # }
 //! ```
 
+mod cpus;
 mod guard;
 mod hits;
 mod live;
@@ -39,6 +40,7 @@ mod rings;
 use control::Mark;
 use explain::{Event, Kind, Watching};
 use failure::{Error, Result};
+use machine::facts::processors::online;
 use record::{Hit, LateWakeUp, Overview, Tracing};
 use sys::clock::Clock;
 use sys::schedule::BeforeOthers;
@@ -47,10 +49,11 @@ use trace::Symbols;
 use trace::live::{Form, Instance};
 use units::{Bytes, Nanos};
 
+use cpus::Cpus;
 pub use guard::Guard;
 use hits::Hits;
 pub use live::Live;
-use rings::Rings;
+use rings::{Read, Rings};
 
 /// The most wake-ups that are wanted of rings that freeze.
 const FROZEN: usize = 10;
@@ -60,6 +63,10 @@ const KEPT: Nanos = Nanos(300_000_000);
 
 /// By what a thread has itself woken.
 const ARMED: &str = "timer/hrtimer_start";
+
+/// What is absent where every address in /proc/kallsyms is 0.
+const HIDDEN: &str =
+    "names of functions: the kernel hides its addresses (kernel.kptr_restrict above 0; at 2 from root too)";
 
 /// Size of a CPU's ring, and of all together.
 const RING: Bytes = Bytes(4 << 20);
@@ -229,16 +236,18 @@ impl Capture {
     /// Reads on, and finds marks.
     fn read_on(&mut self) -> Result<()> {
         let Self { recording, threads, rings, watching, waiting, marks, read, .. } = self;
-        rings.read_on(&mut recording.instance, &recording.symbols, &mut |event| match event {
-            Some(event) => {
+        let all = Nanos(u64::MAX);
+        rings.read_on(&mut recording.instance, &recording.symbols, all, &mut |item| match item {
+            Read::Event(event) => {
                 *read = event.at.max(*read);
                 watching.see(event, |tid, name| threads.has(tid, name));
                 let late = marked(event);
                 *marks += u64::from(late.is_some());
                 waiting.extend(late);
             }
-            None => watching.lose(None),
+            Read::Lost { .. } => watching.lose(None),
         })?;
+        recording.look_at_cpus();
         Ok(())
     }
 
@@ -268,9 +277,8 @@ impl Capture {
         // Where the rest cannot be read any more, there is what was read before.
         let _ = self.halt().and_then(|()| self.read_on());
         self.explain_waiting();
-        let Recording { mut tracing, .. } = self.recording;
+        let mut tracing = self.recording.tracing(&self.watching);
         tracing.blind += written.saturating_sub(self.marks);
-        tracing.absent.extend(withheld(&self.watching));
         let (hits, left_out) = self.hits.finish(|explained| self.rings.judged(explained));
         tracing.own += left_out;
         (tracing, hits, self.watching.overview())
@@ -288,6 +296,7 @@ struct Recording {
     instance: Instance,
     symbols: Symbols,
     tracing: Tracing,
+    cpus: Cpus,
     /// Where stacks are recorded: the event, and what has the kernel record them.
     stacks: Vec<(&'static str, String)>,
 }
@@ -299,15 +308,14 @@ impl Recording {
         trace::live::clear();
         let root = SysRoot::live();
         let mut tracing = Tracing { threshold, ..Tracing::default() };
-        let symbols = Symbols::live(&root).unwrap_or_else(|error| {
-            tracing.absent.push(format!("names of functions ({error})"));
-            Symbols::default()
-        });
+        let (symbols, without) = named(Symbols::live(&root));
+        tracing.absent.extend(without);
         let mut instance = Instance::make(None).map_err(Error::from)?;
         instance.write("tracing_on", "0").map_err(Error::from)?;
         tracing.buffer = Bytes(RING.0.min(RINGS / instance.cpus().len().max(1) as u64).max(256 << 10));
         instance.write("buffer_size_kb", &(tracing.buffer.0 >> 10).to_string()).map_err(Error::from)?;
-        let mut recording = Self { instance, symbols, tracing, stacks: Vec::new() };
+        let cpus = Cpus::new(online(&root));
+        let mut recording = Self { instance, symbols, tracing, cpus, stacks: Vec::new() };
         recording.enable(threads)?;
         Ok(recording)
     }
@@ -341,6 +349,19 @@ impl Recording {
         Ok(())
     }
 
+    /// Notes CPUs that have come or gone.
+    fn look_at_cpus(&mut self) {
+        self.cpus.look(online(&SysRoot::live()));
+    }
+
+    /// What was traced, and what was not.
+    fn tracing(&self, watching: &Watching) -> Tracing {
+        let mut tracing = self.tracing.clone();
+        tracing.absent.extend(withheld(watching));
+        tracing.absent.extend(self.cpus.unknown(&self.instance.without_buffer()));
+        tracing
+    }
+
     /// Has no more stacks recorded. Whether that is new: where the kernel refuses they go on, and what they make is left out.
     fn do_without_stacks(&mut self) -> bool {
         let mut ended = false;
@@ -355,7 +376,31 @@ impl Recording {
     }
 }
 
+/// The names of functions, or why there are none.
+fn named(symbols: trace::Result<Symbols>) -> (Symbols, Option<String>) {
+    match symbols {
+        Ok(symbols) if symbols.is_empty() => (symbols, Some(HIDDEN.to_owned())),
+        Ok(symbols) => (symbols, None),
+        Err(error) => (Symbols::default(), Some(format!("names of functions ({error})"))),
+    }
+}
+
 /// The file of what the kernel does at an event of the scheduler.
 fn trigger_of(event: &str) -> String {
     format!("events/sched/{event}/trigger")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// With `kernel.kptr_restrict` at 2 every address in /proc/kallsyms reads 0.
+    #[test]
+    fn names_of_functions_that_the_kernel_hides_are_absent() {
+        let read = |text: &str| named(Ok(Symbols::read(text.as_bytes()).unwrap()));
+        let (symbols, without) = read("0000000000000000 T first\n");
+        assert!(symbols.is_empty());
+        assert!(without.is_some_and(|without| without.contains("kernel.kptr_restrict")));
+        assert_eq!(read("ffffffff81000010 T first\n").1, None);
+    }
 }

@@ -1,6 +1,6 @@
 //! What the rings had when the instance stood still.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use explain::{Account, Event, Kind, Usual, Window, account, judge};
 use failure::{Error, Result};
@@ -38,6 +38,19 @@ impl From<Hit> for Explained {
     }
 }
 
+/// What the rings have next.
+#[derive(Clone, Copy, Debug)]
+pub enum Read<'a> {
+    Event(&'a Event),
+    /// Events were overwritten before they were read.
+    Lost {
+        /// Whose; none where that is not known.
+        cpu: Option<CpuId>,
+        /// When the last of its events before was; none where there was none.
+        after: Option<Nanos>,
+    },
+}
+
 /// Events of each CPU, in order of time.
 #[derive(Debug)]
 pub struct Rings {
@@ -45,6 +58,8 @@ pub struct Rings {
     /// What was usual of threads when the rings last had enough of their wake-ups: just after they stood still they have none.
     usual: BTreeMap<i32, Usual>,
     is_guest: bool,
+    /// Threads that read the rings and do nothing else.
+    recorders: BTreeSet<i32>,
 }
 
 impl Rings {
@@ -52,28 +67,35 @@ impl Rings {
     pub fn of_this_machine() -> Self {
         let hypervisor = virtualization(&SysRoot::live());
         let is_guest = hypervisor.value().is_some_and(|name| name != "none");
-        Self { events: BTreeMap::new(), usual: BTreeMap::new(), is_guest }
+        Self { events: BTreeMap::new(), usual: BTreeMap::new(), is_guest, recorders: BTreeSet::new() }
     }
 
-    /// Adds what the kernel has recorded since. Shows each event, and none where events were lost.
+    /// What these threads take is the recording's from now on.
+    pub fn are_read_by(&mut self, recorders: BTreeSet<i32>) {
+        self.recorders = recorders;
+    }
+
+    /// Adds what the kernel has recorded since, up to `until`, and shows it.
     pub fn read_on(
         &mut self,
         instance: &mut Instance,
         symbols: &Symbols,
-        see: &mut dyn FnMut(Option<&Event>),
+        until: Nanos,
+        see: &mut dyn FnMut(Read<'_>),
     ) -> Result<()> {
         let mut each = |item: &Item<'_>| match item {
             Item::Event(event) => {
                 let event = Event::of(event, symbols);
-                see(Some(&event));
+                see(Read::Event(&event));
                 self.events.entry(event.cpu).or_default().push(event);
             }
             Item::Lost(lost) => {
-                see(None);
+                let last = |cpu: CpuId| Some(self.events.get(&cpu)?.last()?.at);
+                see(Read::Lost { cpu: lost.cpu, after: lost.cpu.and_then(last) });
                 self.lost(lost.cpu);
             }
         };
-        instance.each(&mut each).map_err(Error::from)
+        instance.each_before(until, &mut each).map_err(Error::from)
     }
 
     /// Forgets what was before a time, but for the last event of each CPU: that says what ran there.
@@ -119,6 +141,7 @@ impl Rings {
             due: late.due,
             woke: late.woke,
             is_guest: self.is_guest,
+            recorders: self.recorders.clone(),
             // Lent: they are many.
             events: std::mem::take(&mut self.events),
         };
@@ -166,7 +189,7 @@ fn around(window: &Window) -> Window {
         events[first..end].to_vec()
     };
     let events = window.events.iter().map(|(cpu, events)| (*cpu, of_cpu(events))).collect();
-    Window { events, ..*window }
+    Window { events, recorders: window.recorders.clone(), ..*window }
 }
 
 /// Whether a hit keeps an event: those of its CPU, and IPIs that others sent to it.
@@ -207,6 +230,30 @@ mod tests {
         Event { at: Nanos(at), cpu: CpuId(0), task, kind }
     }
 
+    fn rings_of(events: BTreeMap<CpuId, Vec<Event>>) -> Rings {
+        Rings { events, usual: BTreeMap::new(), is_guest: false, recorders: BTreeSet::new() }
+    }
+
+    /// A thread of the same priority that has the CPU when the thread is due: who reads the trace is no rival.
+    #[test]
+    fn time_of_a_thread_that_reads_the_trace_is_the_recordings() {
+        let (own, other) = (task(100, 120), task(200, 120));
+        let events = vec![
+            event(900_000, 100, Kind::Switch { previous: own.clone(), next: other.clone() }),
+            event(1_000_500, 200, Kind::Waking(own.clone())),
+            event(4_010_500, 200, Kind::Switch { previous: other, next: own }),
+        ];
+        let late = LateWakeUp { due: Nanos(1_000_000), woke: Nanos(4_011_000), ..LATE };
+        let mut rings = rings_of(BTreeMap::from([(CpuId(0), events)]));
+        let rival = rings.explain(&late).unwrap().hit;
+        assert_eq!(rival.causes[0].class, Class::Rival, "{:?}", rival.causes);
+        assert!(!crate::hits::is_own(&rival));
+        rings.are_read_by([200].into());
+        let own = rings.explain(&late).unwrap().hit;
+        assert_eq!(own.causes[0].class, Class::Tracing, "{:?}", own.causes);
+        assert!(crate::hits::is_own(&own), "it is counted and left out");
+    }
+
     #[test]
     fn what_ran_when_the_trace_stood_still_does_not_run_when_it_goes_on() {
         let (own, other) = (task(100, 1), task(200, 120));
@@ -220,7 +267,7 @@ mod tests {
         let late = LateWakeUp { due: Nanos(1_000_000), woke: Nanos(1_011_000), ..LATE };
         for stood_still in [false, true] {
             let events = BTreeMap::from([(CpuId(0), before.clone())]);
-            let mut rings = Rings { events, usual: BTreeMap::new(), is_guest: false };
+            let mut rings = rings_of(events);
             if stood_still {
                 rings.resume(Nanos(800_000));
             }
@@ -241,7 +288,7 @@ mod tests {
             event(1_010_500, 200, Kind::Switch { previous: other, next: own }),
         ];
         let events = BTreeMap::from([(CpuId(0), events)]);
-        let mut rings = Rings { events, usual: BTreeMap::new(), is_guest: false };
+        let mut rings = rings_of(events);
         let late = LateWakeUp { due: Nanos(1_000_000), woke: Nanos(1_011_000), ..LATE };
         let first = rings.explain(&late).unwrap();
         assert_eq!(first.hit.causes[0].class, Class::Usual, "{:?}", first.hit.causes);

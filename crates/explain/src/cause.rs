@@ -113,6 +113,9 @@ impl Judge<'_> {
             Activity::Interrupt { name } => self.interrupt(name),
             Activity::Idle { asleep } => self.idle(piece, *asleep, is_interrupted),
             Activity::Thread { tid, .. } if *tid == self.window.tid => self.own(piece),
+            Activity::Thread { tid, .. } if self.window.recorders.contains(tid) => {
+                Found::new(Class::Tracing, "", Sure, "the trace is read")
+            }
             Activity::Thread { tid, name, priority, work } => {
                 let thread = thread_words(name, *tid, work.as_deref());
                 self.thread(piece, (*tid, &thread), *priority, is_interrupted)

@@ -129,8 +129,7 @@ impl Usual {
                 let first = events.partition_point(|event| event.at.0 + interval < due.0);
                 let of_it = events[first..].iter().take_while(|event| event.at <= woke).cloned().collect();
                 let events = [(switch.cpu, of_it)].into();
-                let window =
-                    Window { cpu: switch.cpu, tid, priority: None, due, woke, is_guest: false, events };
+                let window = Window { cpu: switch.cpu, tid, due, woke, events, ..Window::default() };
                 Some((due, Stages::find(&window), woke))
             })
             .collect();

@@ -1,6 +1,6 @@
 //! What an account is made of.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use units::{CpuId, Nanos};
 
@@ -21,6 +21,8 @@ pub struct Window {
     pub woke: Nanos,
     /// Whether the machine is a hypervisor's guest: an idle CPU is handed back to it.
     pub is_guest: bool,
+    /// Threads whose time is the recording's: reading the trace is all they do.
+    pub recorders: BTreeSet<i32>,
     /// Events of each CPU in order of time, from some time before `due`.
     pub events: BTreeMap<CpuId, Vec<Event>>,
 }

@@ -1,7 +1,7 @@
 //! Why the worst wake-ups were late: the causes over all of a load, and the account of the worst.
 
 use explain::{CauseTotal, Totals, cures, totals};
-use record::{Certainty, Class, Explanation, Hit, Overview, Record, Tracing, Unit};
+use record::{Certainty, Class, Explanation, Hit, LostEvents, Overview, Record, Tracing, Unit, WatchSummary};
 use units::{Nanos, Total};
 
 use crate::group::end_word;
@@ -49,38 +49,50 @@ pub fn hit(hit: &Hit, unit: Unit, style: &Style) -> String {
     text
 }
 
-/// What late wake-ups of a machine that was watched come to; `count` is how many wake-ups there were, beside those of which the
-/// trace lacks the end.
+/// What late wake-ups of a machine that was watched come to.
 pub fn watched(
     hits: &[Hit],
-    (count, unfinished): (u64, u64),
-    seconds: f64,
+    summary: &WatchSummary,
     (tracing, overview): (&Tracing, &Overview),
     style: &Style,
 ) -> String {
     let unit = Unit::Microseconds;
-    let late = hits.len();
-    let wake_ups = count_of(count, "wake-up");
-    let head = format!(
-        "{late} of {wake_ups} in {seconds:.1} s were {} late or more",
-        unit.with_name(tracing.threshold)
-    );
+    let WatchSummary { seconds, threshold, wake_ups: count, late, unknown: unfinished, lost, .. } = summary;
+    let wake_ups = count_of(*count, "wake-up");
+    let late_as = unit.with_name(*threshold);
+    let head = format!("{late} of {wake_ups} in {seconds:.1} s were {late_as} late or more");
     let unknown = match unfinished {
         0 => String::new(),
         _ => format!(
             "; how late {} came is not known, because the trace has no switch to the thread",
-            count_of(unfinished, "more wake-up")
+            count_of(*unfinished, "more wake-up")
         ),
     };
     let mut text = style.paint(Tone::Strong, &paragraph(&(head + &unknown), 0, style.width));
+    text.extend(overwritten(lost).map(|lost| paragraph(&lost, 2, style.width)));
     text.extend(doubts_of(tracing, unit).iter().map(|doubt| paragraph(doubt, 2, style.width)));
     if !hits.is_empty() {
         let totals = totals(hits);
         text.extend(causes(&totals, unit, style).iter().map(|line| line.trim_end().to_owned() + "\n"));
         text.extend(what_helps(&totals.causes).iter().map(|line| paragraph(line, 2, style.width)));
     }
-    let overview = overview::text(overview, count.saturating_add(unfinished), unit, style);
+    let overview = overview::text(overview, count.saturating_add(*unfinished), unit, style);
     text + if overview.is_empty() { "" } else { "\n" } + &overview
+}
+
+/// Where events were overwritten; none where none were.
+fn overwritten(lost: &[LostEvents]) -> Option<String> {
+    let one = |lost: &LostEvents| {
+        let times = count_of(lost.times, "time");
+        format!("CPU {} {times}, {:.3} s in all", lost.cpu, lost.length.as_secs_f64())
+    };
+    let each: Vec<String> = lost.iter().map(one).collect();
+    (!each.is_empty()).then(|| {
+        let each = each.join("; ");
+        format!(
+            "events were overwritten before they were read, and wake-ups meanwhile are not counted: {each}"
+        )
+    })
 }
 
 /// `the 10 worst of 4000 wake-ups were 412 to 787 us late, 5.4 ms in all`
@@ -192,7 +204,8 @@ fn doubts_of(tracing: &Tracing, unit: Unit) -> Vec<String> {
     if !lacking.is_empty() {
         doubts.push(format!("this kernel has no events for: {}", lacking.join("; ")));
     }
-    let others = tracing.absent.iter().filter(|absent| !absent.contains('/'));
+    let is_event = |absent: &str| absent.contains('/') && !absent.contains(' ');
+    let others = tracing.absent.iter().filter(|absent| !is_event(absent));
     doubts.extend(others.map(|absent| format!("not to be had: {}", harmless(absent))));
     doubts
 }

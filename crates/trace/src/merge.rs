@@ -96,6 +96,11 @@ impl<P: Pages> Merge<P> {
         Self { dry: (0..cpus.len()).collect(), next: Earliest::default(), cpus, lent: None }
     }
 
+    /// The CPUs, and where the pages of each come from.
+    pub fn sources(&self) -> impl Iterator<Item = (CpuId, &P)> {
+        self.cpus.iter().map(|cursor| (cursor.cpu, &cursor.pages))
+    }
+
     /// Looks again at CPUs that had no page when they were asked last.
     ///
     /// # Errors

@@ -87,6 +87,7 @@ proptest! {
             woke: Nanos(due + latency),
             is_guest,
             events: [(CpuId(0), first), (CpuId(1), second)].into(),
+            ..Window::default()
         };
         let account = account(&window, usual.as_ref());
         let pieces: u64 = account.pieces.iter().map(|piece| piece.length.0).sum();

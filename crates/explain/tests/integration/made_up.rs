@@ -66,8 +66,8 @@ impl Script {
             priority: Some(1),
             due: Nanos(1_000_000),
             woke: Nanos(woke),
-            is_guest: false,
             events: [(CpuId(0), self.0)].into(),
+            ..Window::default()
         }
     }
 }

@@ -45,6 +45,42 @@ pub struct Tracing {
     pub failure: Option<String>,
 }
 
+/// What `explain --live` has watched, and what of it is not known: the end of its output.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct WatchSummary {
+    /// How long wake-ups were watched.
+    pub seconds: f64,
+    /// The latency from which wake-ups are late.
+    pub threshold: Nanos,
+    /// Wake-ups whose latency is known.
+    pub wake_ups: u64,
+    /// Those of them that were late and are explained.
+    pub late: u64,
+    /// More wake-ups, whose latency is not known: the trace lacks their end.
+    pub unknown: u64,
+    /// CPUs whose events were overwritten before they were read: wake-ups meanwhile are not counted.
+    pub lost: Vec<LostEvents>,
+    /// Late wake-ups that are left out because recording and reading the trace made more than half of their latency.
+    pub own: u64,
+    /// Late wake-ups without an explanation: their CPU has no events.
+    pub blind: u64,
+    /// Events that this kernel does not have or would not record, and what else is not to be had.
+    pub absent: Vec<String>,
+}
+
+/// Events of a CPU that were overwritten before they were read.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct LostEvents {
+    /// Which.
+    pub cpu: CpuId,
+    /// How often.
+    pub times: u64,
+    /// For how long, all times together.
+    pub length: Nanos,
+}
+
 /// A wake-up that its thread has marked in the trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LateWakeUp {

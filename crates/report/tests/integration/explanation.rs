@@ -2,8 +2,8 @@
 
 use histogram::Histogram;
 use record::{
-    Activity, Cause, Certainty, Class, Explanation, Handler, HandlerKind, Hit, Overview, PathLengths,
-    PathPart, Piece, Record, Stage, Tracing,
+    Activity, Cause, Certainty, Class, Explanation, Handler, HandlerKind, Hit, LostEvents, Overview,
+    PathLengths, PathPart, Piece, Record, Stage, Tracing, WatchSummary,
 };
 use report::Style;
 use units::{CpuId, Nanos};
@@ -164,6 +164,34 @@ fn an_explanation_says_causes_what_helps_the_worst_and_what_is_missing() {
     }
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
     assert_eq!(report::explanation::text(&Spec::default().record(), &Style::default()), "");
+}
+
+#[test]
+fn a_watch_says_which_events_it_lost_and_what_is_not_to_be_had() {
+    let lost = |cpu, times, length| LostEvents { cpu: CpuId(cpu), times, length: Nanos(length) };
+    let summary = WatchSummary {
+        seconds: 5.0,
+        threshold: Nanos(100_000),
+        wake_ups: 1_867,
+        unknown: 2,
+        lost: vec![lost(0, 12, 3_200_000_000), lost(1, 1, 40_000_000)],
+        ..WatchSummary::default()
+    };
+    let absent = vec!["ipi/ipi_send_cpu".into(), "names of functions (read /proc/kallsyms: gone)".into()];
+    let tracing = Tracing { threshold: summary.threshold, absent, ..Tracing::default() };
+    let seen = (&tracing, &Overview::default());
+    let text = report::explanation::watched(&[], &summary, seen, &Style::default());
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    for expected in [
+        "0 of 1867 wake-ups in 5.0 s were 100.0 us late or more; how late 2 more wake-ups came is not known",
+        "wake-ups meanwhile are not counted: CPU 0 12 times, 3.200 s in all; CPU 1 1 time, 0.040 s in all",
+        "not to be had: names of functions (read /proc/kallsyms: gone)",
+    ] {
+        assert!(text.contains(expected), "{expected}\n{text}");
+    }
+    let whole = WatchSummary { lost: Vec::new(), ..summary };
+    let text = report::explanation::watched(&[], &whole, seen, &Style::default());
+    assert!(!text.contains("overwritten"), "{text}");
 }
 
 #[test]

@@ -16,7 +16,7 @@ use control::Directory;
 use record::Fact;
 use sys::clock::Clock;
 use sysroot::SysRoot;
-use units::{Bytes, CpuId, Nanos};
+use units::{Bytes, CpuId, CpuList, Nanos};
 
 pub use place::{clear, place};
 pub use ring::Spooled;
@@ -88,7 +88,9 @@ impl Instance {
         // First: this process may be killed as soon as there is an instance.
         let keeper = Keeper::start(&path, then);
         let made = Directory::make(path.clone());
-        let directory = made.map_err(|errno| Error::new("make", path, std::io::Error::from(errno)))?;
+        let directory = made.map_err(|errno| {
+            Error::new("make", path, std::io::Error::from(errno)).hint(place::hint_on_making(errno, top))
+        })?;
         let mut instance =
             Self { reader: Reader::None, directory, _keeper: keeper, root, top, formats, tasks };
         instance.set_up(buffer)?;
@@ -219,19 +221,33 @@ impl Instance {
         cpus
     }
 
+    /// The CPUs that had no buffer when they were read last, in [`Form::Binary`]: they were not online since the instance was made.
+    pub fn without_buffer(&self) -> CpuList {
+        let Reader::Rings(rings) = &self.reader else { return CpuList::new() };
+        rings.sources().filter(|(_, ring)| !ring.has_buffer()).map(|(cpu, _)| cpu).collect()
+    }
+
     /// Shows what has been recorded up to now, in order of time; nothing is waited for. One that was being recorded
     /// when this was called last may come first, with a time before what was shown then.
     ///
     /// # Errors
     /// What the kernel answered.
     pub fn each(&mut self, see: &mut dyn FnMut(&Item<'_>)) -> Result<()> {
+        self.each_before(Nanos(u64::MAX), see)
+    }
+
+    /// As [`Instance::each`], and nothing that was recorded at `until` or later, on `CLOCK_MONOTONIC`. As text all is shown.
+    ///
+    /// # Errors
+    /// What the kernel answered.
+    pub fn each_before(&mut self, until: Nanos, see: &mut dyn FnMut(&Item<'_>)) -> Result<()> {
         match &mut self.reader {
             Reader::None => {}
             Reader::Pipe(pipe) => pipe.each(see)?,
             Reader::Rings(rings) => {
                 self.tasks.begin();
                 // What is recorded while this reads may stand in one CPU's pages, and in another's only later.
-                let now = Nanos(Clock::Monotonic.now());
+                let now = Nanos(Clock::Monotonic.now()).min(until);
                 rings.refill(&self.formats)?;
                 while let Some(item) = rings.next(&self.formats, &mut self.tasks, now)? {
                     see(&item);
@@ -266,6 +282,26 @@ fn layout(root: &SysRoot, directory: &str) -> Result<Layout> {
     let path = format!("{directory}/events/header_page");
     match root.read(&path) {
         Fact::Value(text) => Layout::parse(&text, Order::native()),
-        fact => Err(Error::new("read", path, fact)),
+        fact => {
+            let hint = match fact {
+                Fact::Absent => "the kernel has no events to trace: it needs CONFIG_EVENT_TRACING",
+                _ => "",
+            };
+            Err(Error::new("read", path, fact).hint(hint))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use sysroot::Tree;
+
+    #[test]
+    fn a_kernel_without_events_is_told_by_its_missing_page_header() {
+        let root = SysRoot::of(Tree::whole([("/t/current_tracer".to_owned(), b"nop".to_vec())]));
+        let error = layout(&root, "/t").unwrap_err();
+        assert_eq!(error.path, "/t/events/header_page");
+        assert!(error.hint.contains("CONFIG_EVENT_TRACING"), "{}", error.hint);
     }
 }

@@ -36,6 +36,17 @@ pub fn place(root: &SysRoot) -> Result<&'static str> {
     }
 }
 
+/// What to do where the kernel makes no instance in the tracefs at `top`.
+pub(super) fn hint_on_making(errno: Errno, top: &str) -> String {
+    match errno {
+        Errno::ROFS => format!("tracefs is mounted read-only: mount -o remount,rw {top}"),
+        Errno::ACCESS | Errno::PERM => "tracing needs root: run it as root".to_owned(),
+        Errno::NOENT => "the kernel has no instances of its trace: Linux 3.10 and later have them".to_owned(),
+        Errno::NOMEM => "there is no memory for another buffer".to_owned(),
+        _ => String::new(),
+    }
+}
+
 /// Takes away instances of ours whose process is gone; each with what the kernel answered.
 pub fn clear() -> Vec<(String, std::result::Result<(), Errno>)> {
     let mut kernel = Live::default();
@@ -83,6 +94,12 @@ mod tests {
         ]);
         let path = |name: &str| format!("/sys/kernel/tracing/instances/{name}");
         assert_eq!(instances(&root), [(path("worstcase-70-3"), 70), (path("worstcase-71"), 71)]);
+    }
+
+    #[test]
+    fn a_tracefs_that_is_mounted_read_only_says_how_to_mount_it() {
+        let hint = hint_on_making(Errno::ROFS, PLACES[0]);
+        assert_eq!(hint, "tracefs is mounted read-only: mount -o remount,rw /sys/kernel/tracing");
     }
 
     #[test]

@@ -20,6 +20,7 @@ pub(super) struct Ring {
     file: File,
     path: String,
     size: usize,
+    has_buffer: bool,
 }
 
 /// How much was moved into a file.
@@ -40,15 +41,22 @@ impl Ring {
     /// Of a CPU, in pages of so many bytes.
     pub fn open(root: &SysRoot, directory: &str, cpu: CpuId, size: usize) -> Result<Self> {
         let path = format!("{directory}/per_cpu/cpu{cpu}/trace_pipe_raw");
-        Ok(Self { file: open(root, &path)?, path, size })
+        Ok(Self { file: open(root, &path)?, path, size, has_buffer: true })
+    }
+
+    /// Whether the CPU had a buffer when it was read last: one that was not online since the instance was made has none.
+    pub fn has_buffer(&self) -> bool {
+        self.has_buffer
     }
 
     /// Moves all pages into a file.
     pub fn spool(&mut self, file: &File) -> Result<Spooled> {
         let wrong = |path: &str, error: std::io::Error| Error::new("copy", path, error);
         let mut spooled = Spooled::default();
-        let spliced = splice_all(&self.file, file).map_err(|errno| wrong(&self.path, errno.into()))?;
-        spooled.spliced = Bytes(spliced);
+        spooled.spliced = match splice_all(&self.file, file) {
+            Err(errno) if lacks_buffer(&errno.into()) => return Ok(spooled),
+            spliced => Bytes(spliced.map_err(|errno| wrong(&self.path, errno.into()))?),
+        };
         let mut page = Vec::new();
         while self.next_page(&mut page)? {
             let mut file = file;
@@ -88,16 +96,47 @@ impl Pages for Ring {
     fn next_page(&mut self, page: &mut Vec<u8>) -> Result<bool> {
         page.resize(self.size, 0);
         loop {
-            match self.file.read(page) {
-                Ok(0) => return Ok(false),
-                Ok(length) => {
+            let answer = self.file.read(page);
+            self.has_buffer = !answer.as_ref().is_err_and(lacks_buffer);
+            match pages_end(answer) {
+                Ok(None) => {}
+                Ok(Some(length)) => {
                     page.truncate(length);
-                    return Ok(true);
+                    return Ok(length > 0);
                 }
-                Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(false),
                 Err(error) => return Err(Error::new("read", &self.path, error)),
             }
         }
+    }
+}
+
+/// Whether the kernel answers that a CPU has no buffer. There are directories for all CPUs that may ever be there, and buffers for
+/// those that have been online since the instance was made (kernel/trace/ring_buffer.c).
+fn lacks_buffer(error: &std::io::Error) -> bool {
+    error.raw_os_error() == Some(Errno::NODEV.raw_os_error())
+}
+
+/// How long the page is that was read, 0 where there is none now; none where reading is to be tried again.
+fn pages_end(answer: std::io::Result<usize>) -> std::io::Result<Option<usize>> {
+    match answer {
+        Ok(length) => Ok(Some(length)),
+        Err(error) if error.kind() == ErrorKind::Interrupted => Ok(None),
+        Err(error) if error.kind() == ErrorKind::WouldBlock || lacks_buffer(&error) => Ok(Some(0)),
+        Err(error) => Err(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cpu_without_a_buffer_has_no_page_and_other_refusals_are_errors() {
+        let answer = |errno: Errno| pages_end(Err(errno.into()));
+        assert_eq!(answer(Errno::NODEV).unwrap(), Some(0), "it is offline");
+        assert_eq!(answer(Errno::AGAIN).unwrap(), Some(0), "it recorded nothing since");
+        assert_eq!(answer(Errno::INTR).unwrap(), None);
+        assert_eq!(pages_end(Ok(4096)).unwrap(), Some(4096));
+        assert!(answer(Errno::IO).is_err() && answer(Errno::BUSY).is_err());
     }
 }

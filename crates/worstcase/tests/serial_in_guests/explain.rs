@@ -1,7 +1,8 @@
 //! A delay that we make in a guest is explained by what we did.
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 
-use std::process::Command;
+use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use guest_tests::Guests;
 use record::{Cause, Class, Explanation, HandlerKind, Hit, Record};
@@ -24,6 +25,9 @@ const MEASURED: CpuId = CpuId(0);
 const OTHER: CpuId = CpuId(1);
 
 static TWO_CPUS: Guests = Guests::new("debian-6.1-amd64", "quiet no_timer_check")
+    .processors(2)
+    .programs(&[env!("CARGO_BIN_EXE_worstcase")]);
+static ONE_OF_TWO: Guests = Guests::new("debian-6.1-amd64", "quiet no_timer_check maxcpus=1")
     .processors(2)
     .programs(&[env!("CARGO_BIN_EXE_worstcase")]);
 static PLAIN: Guests = Guests::new("debian-6.1-amd64", "quiet no_timer_check")
@@ -360,5 +364,42 @@ fn twenty_delays_of_each_sort_are_explained_on_6_12_rt() {
     LONG[3].run(|| {
         // Programs of BPF can be preempted there: nothing of ours holds a CPU of such a kernel for long.
         a_rival();
+    });
+}
+
+/// The kernel has files for the trace of every CPU that may ever be there, and no buffer for one that was never online.
+#[test]
+fn an_offline_cpu_hinders_no_trace() {
+    const ONLINE: &str = "/sys/devices/system/cpu/cpu1/online";
+    const INSTANCES: &str = "/sys/kernel/tracing/instances";
+    ONE_OF_TWO.run(|| {
+        let watch = |duration: &str| {
+            let mut command = Command::new("worstcase");
+            command.args(["explain", "--live", "-D", duration, "--threshold", "10s"]);
+            command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+        };
+        let said = |watch: std::process::Child| {
+            let ended = watch.wait_with_output().unwrap();
+            assert!(ended.status.success(), "{ended:?}");
+            String::from_utf8(ended.stdout).unwrap()
+        };
+        let offline = said(watch("1s"));
+        println!("{offline}");
+        assert!(!offline.contains("CPU 1"), "nothing ran on it: {offline}");
+        let tracing = measured_for("500ms", 1).tracing;
+        assert_eq!(tracing.failure, None, "{tracing:?}");
+        let comes_and_goes = watch("4s");
+        while std::fs::read_dir(INSTANCES).unwrap().next().is_none() {
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        std::thread::sleep(Duration::from_secs(1));
+        for state in ["1", "0"] {
+            std::fs::write(ONLINE, state).unwrap();
+            std::thread::sleep(Duration::from_secs(1));
+        }
+        let meanwhile = said(comes_and_goes);
+        println!("{meanwhile}");
+        let words = meanwhile.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(words.contains("CPU 1: it went offline or came online meanwhile"), "{meanwhile}");
     });
 }

@@ -71,7 +71,9 @@ fn both(name: &'static str, made: Made) -> Option<(String, String)> {
         println!("skipped: this rtla does not analyse what it stops at (6.4 and later do)");
         return None;
     }
-    let hits = ours.lines().map(|line| serde_json::from_str::<Hit>(line).unwrap());
+    // The last line is the summary.
+    let hits = ours.lines().filter(|line| !line.starts_with("{\"summary\""));
+    let hits = hits.map(|line| serde_json::from_str::<Hit>(line).unwrap());
     let worst = hits.max_by_key(|hit| hit.latency).unwrap_or_else(|| panic!("no hit beside {theirs}"));
     Some((culprit(&theirs), worst.main_cause().unwrap().culprit.clone()))
 }

@@ -4,7 +4,7 @@ use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use record::{Class, Hit, Record};
+use record::{Class, Hit, Record, WatchSummary};
 use rustix::process::Signal;
 use sys::clock::Clock;
 use sys::schedule::{self, Scheduling};
@@ -301,8 +301,12 @@ fn late_wake_ups_of_a_thread_are_explained_as_they_come() {
     }
     assert!(ended.status.success(), "{words}");
     let text = String::from_utf8(ended.stdout).unwrap();
-    let hits: Vec<Hit> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     text.lines().for_each(|line| support::schema::check("hit", &serde_json::from_str(line).unwrap()));
+    let (hits, summary) = watched(&text);
+    // How late some were is known, or that it is not: silence is no good news.
+    assert_eq!(summary.late, hits.len() as u64);
+    assert!(summary.wake_ups + summary.unknown > 100 && summary.wake_ups >= summary.late, "{summary:?}");
+    assert!(summary.seconds <= 2.0, "{summary:?}");
     let named = hits.iter().filter(|hit| {
         assert_eq!(sum(hit.pieces.iter().map(|piece| &piece.length)), hit.latency.0, "{hit:#?}");
         hit.main_cause().is_some_and(|cause| cause.culprit.starts_with("the-rival ["))
@@ -311,6 +315,15 @@ fn late_wake_ups_of_a_thread_are_explained_as_they_come() {
     let named = named.count();
     println!("{named} of {} by the rival", hits.len());
     assert!(named >= 3, "{text}");
+}
+
+/// What `explain --live --json` prints: hits, and in its last line the summary.
+fn watched(text: &str) -> (Vec<Hit>, WatchSummary) {
+    let (last, hits) =
+        text.lines().collect::<Vec<_>>().split_last().map(|(last, hits)| (*last, hits.to_vec())).unwrap();
+    let end: serde_json::Value = serde_json::from_str(last).unwrap();
+    let hits = hits.into_iter().map(|line| serde_json::from_str(line).unwrap()).collect();
+    (hits, serde_json::from_value(end["summary"].clone()).unwrap_or_else(|error| panic!("{error}: {last}")))
 }
 
 fn watch(words: &[&str]) -> Option<std::process::Output> {
@@ -350,8 +363,7 @@ fn threads_of_others_that_are_called_as_ours_are_not_taken_for_them() {
     });
     let Some((tid, own, asked)) = found else { return };
     let hits = |of: &std::process::Output| -> Vec<i32> {
-        let text = String::from_utf8_lossy(&of.stdout);
-        text.lines().map(|line| serde_json::from_str::<Hit>(line).unwrap().tid).collect()
+        watched(&String::from_utf8_lossy(&of.stdout)).0.iter().map(|hit| hit.tid).collect()
     };
     assert!(!hits(&own).contains(&tid), "{own:?}");
     assert!(hits(&asked).len() > 3 && hits(&asked).iter().all(|&of| of == tid), "{asked:?}");

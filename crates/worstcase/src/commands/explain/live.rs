@@ -45,7 +45,7 @@ pub struct Options {
     #[arg(long, value_name = "TID", requires = "live")]
     tid: Vec<i32>,
 
-    /// Watch the threads that this process has now
+    /// Watch the threads that this process has now, not those that it starts later
     #[arg(long, value_name = "PID", requires = "live")]
     pid: Option<i32>,
 
@@ -101,6 +101,8 @@ impl Options {
         std::thread::scope(|scope| {
             let watched = start(scope, &end).and_then(|ids| {
                 live.watch_only(ids);
+                // The threads have their policy by now. How they came to it, and to their first period, is no wake-up.
+                live.count_from(Nanos(Clock::Monotonic.now().saturating_add(PERIOD)));
                 self.follow(live, asked, beside, &signals, json)
             });
             end.store(true, Ordering::Relaxed);
@@ -116,10 +118,11 @@ impl Options {
             ids.extend(machine::tasks::threads(&root, pid).iter().map(|thread| thread.tid));
         }
         if let Some(pid) = self.pid.filter(|_| ids.is_empty()) {
-            return Err(no_such_thread(pid));
+            return Err(not_living(&root, pid));
         }
-        let asked =
-            ids.into_iter().map(|id| Ok((id, start_of_living(&root, id).ok_or_else(|| no_such_thread(id))?)));
+        let asked = ids
+            .into_iter()
+            .map(|id| Ok((id, start_of_living(&root, id).ok_or_else(|| not_living(&root, id))?)));
         Ok(Asked(asked.collect::<Result<_>>()?))
     }
 
@@ -134,17 +137,27 @@ impl Options {
         let style = output::style(Stream::Output);
         let began = Instant::now();
         let until = self.duration.map(|duration| began + duration.duration());
+        if let Some(duration) = self.duration {
+            live.count_until(Nanos(Clock::Monotonic.now().saturating_add(duration.0)));
+        }
         let mut kept: VecDeque<Hit> = VecDeque::new();
+        let mut show = |hits: Vec<Hit>| {
+            let mut reads = true;
+            for hit in hits {
+                reads &= print(&shown(&hit, json, &style)?)?;
+                kept.push_back(hit);
+                kept.drain(..kept.len().saturating_sub(KEPT));
+            }
+            Ok::<bool, Error>(reads)
+        };
         let mut readers = true;
         loop {
             let left = until.map_or(LOOK, |until| until.saturating_duration_since(Instant::now()));
             sys::signal::wait_readable(&[signals.as_fd()], left.min(LOOK))?;
-            let ends = left.is_zero() || signals.next().is_some();
-            for hit in live.look()? {
-                readers &= print(&shown(&hit, json, &style)?)?;
-                kept.push_back(hit);
-                kept.drain(..kept.len().saturating_sub(KEPT));
+            if left.is_zero() || signals.next().is_some() {
+                break;
             }
+            readers &= show(live.look()?)?;
             if let Some(beside) = &mut beside {
                 beside.look()?;
             }
@@ -152,26 +165,26 @@ impl Options {
             if all_ended {
                 output::words("note: all threads that were watched have ended");
             }
-            if ends || all_ended || !readers {
+            if all_ended || !readers {
                 break;
             }
         }
+        let watched = self.duration.map_or(began.elapsed(), |most| began.elapsed().min(most.duration()));
+        readers &= show(live.finish()?)?;
         let beside = beside.map(Beside::finish).transpose()?.unwrap_or_default();
-        if !json && readers {
-            let hits: Vec<Hit> = kept.into();
-            let seconds = began.elapsed().as_secs_f64();
-            let overview = live.overview();
-            let tracing = live.tracing();
-            let traced = (&tracing, &overview);
-            let watched = report::explanation::watched(
-                &hits,
-                (live.count(), live.unfinished()),
-                seconds,
-                traced,
-                &style,
-            );
-            print(&(watched + &beside))?;
+        if !readers {
+            return Ok(());
         }
+        let summary = live.summary(watched.as_secs_f64());
+        if json {
+            let line = serde_json::to_string(&serde_json::json!({ "summary": summary }));
+            print(&(line.map_err(|error| Error::new(error, ""))? + "\n"))?;
+            return Ok(());
+        }
+        let hits: Vec<Hit> = kept.into();
+        let (tracing, overview) = (live.tracing(), live.overview());
+        let watched = report::explanation::watched(&hits, &summary, (&tracing, &overview), &style);
+        print(&(watched + &beside))?;
         Ok(())
     }
 }
@@ -212,7 +225,7 @@ fn shown(hit: &Hit, json: bool, style: &report::Style) -> Result<String> {
 fn start<'scope>(scope: &'scope std::thread::Scope<'scope, '_>, end: &'scope AtomicBool) -> Result<Vec<i32>> {
     let mut ids = Vec::new();
     let priority: Priority = PRIORITY.parse().map_err(|error| Error::new(error, ""))?;
-    sys::memory::lock_all()?;
+    sys::memory::lock_all().map_err(|error| Error::from(error).with_hint(LOCKED))?;
     for cpu in schedule::affinity(0)?.iter() {
         let (say, said) = std::sync::mpsc::channel();
         let body = move || {
@@ -227,15 +240,71 @@ fn start<'scope>(scope: &'scope std::thread::Scope<'scope, '_>, end: &'scope Ato
             }
         };
         let builder = std::thread::Builder::new().name(format!("{OWN}{cpu}"));
-        builder.spawn_scoped(scope, body).map_err(|error| Error::new(error, ""))?;
+        builder.spawn_scoped(scope, body).map_err(|error| not_started(cpu, error))?;
         if let Ok(set) = said.recv() {
-            ids.push(set?);
+            ids.push(set.map_err(not_set)?);
         }
     }
     Ok(ids)
 }
 
+/// Where memory is locked, the stack of each thread counts.
+const LOCKED: &str =
+    "raise the limit of locked memory (ulimit -l), or watch threads that are there: --tid, --pid";
+
+fn not_started(cpu: CpuId, error: std::io::Error) -> Error {
+    Error::new(format!("cannot start the thread {OWN}{cpu}: {error}"), LOCKED).caused_by(error)
+}
+
+fn not_set(error: sys::Error) -> Error {
+    let hint = match error.errno {
+        sys::Errno::PERM => {
+            "SCHED_FIFO needs root (CAP_SYS_NICE) or ulimit -r 98, and in a cgroup with cpu.rt_runtime_us a value above 0 there"
+        }
+        sys::Errno::INVAL => "the CPU is offline or belongs to another cgroup's cpuset",
+        _ => "",
+    };
+    Error::from(error).with_hint(hint)
+}
+
+/// Why a process or thread cannot be watched.
+fn not_living(root: &SysRoot, id: i32) -> Error {
+    match machine::tasks::state(root, id) {
+        Some('Z' | 'X') => Error::new(
+            format!("process or thread {id} has ended, and its parent has not yet asked for its exit code"),
+            "ps -eLo pid,tid,stat,comm shows those that have ended with Z",
+        ),
+        _ => no_such_thread(id),
+    }
+}
+
 fn wakes_up_alone(cpu: CpuId, priority: Priority) -> sys::Result<()> {
     schedule::set_affinity(0, &CpuList::from_iter([cpu]))?;
     schedule::set(Scheduling::Fifo(priority))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use sysroot::Tree;
+
+    #[test]
+    fn a_process_that_has_ended_and_is_not_reaped_is_not_said_to_be_absent() {
+        let root = |state: &str| {
+            let stat = format!("8 (gone) {state} 1 8 8 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 4711 0 0");
+            SysRoot::of(Tree::whole([("/proc/8/stat".to_owned(), stat.into_bytes())]))
+        };
+        assert!(not_living(&root("Z"), 8).message.contains("8 has ended"));
+        assert!(not_living(&root("S"), 9).message.contains("there is no process or thread 9"));
+    }
+
+    #[test]
+    fn what_hinders_a_thread_of_our_own_has_a_hint() {
+        let again = std::io::Error::from(sys::Errno::AGAIN);
+        let error = not_started(CpuId(1), again);
+        assert!(error.message.starts_with("cannot start the thread explain/1: "), "{}", error.message);
+        assert!(error.hint.contains("ulimit -l"), "{}", error.hint);
+        let refused = not_set(sys::Error::new("sched_setattr", sys::Errno::PERM));
+        assert!(refused.hint.contains("cpu.rt_runtime_us"), "{}", refused.hint);
+    }
 }
