@@ -243,6 +243,7 @@ impl Capture {
                 watching.see(event, |tid, name| threads.has(tid, name));
                 let late = marked(event);
                 *marks += u64::from(late.is_some());
+                late.iter().for_each(|late| watching.late(late));
                 waiting.extend(late);
             }
             Read::Lost { .. } => watching.lose(None),

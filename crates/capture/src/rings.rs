@@ -223,7 +223,7 @@ mod tests {
     };
 
     fn task(tid: i32, priority: i32) -> Task {
-        Task { tid, name: format!("t{tid}"), priority: Some(priority) }
+        Task { tid, name: format!("t{tid}"), priority: Some(priority), state: None }
     }
 
     fn event(at: u64, task: i32, kind: Kind) -> Event {

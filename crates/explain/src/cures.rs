@@ -41,41 +41,29 @@ pub const CLASSES: [Class; 17] = [
 /// What is to be said of a class.
 pub const fn of(class: Class) -> Sort {
     match class {
-        Class::Host => sort(
-            "the hypervisor or the firmware had the CPU",
-            &["rn-guest-steal", "fw-smi"],
-            "pin and isolate the virtual CPUs on the host",
-        ),
-        Class::InterruptsOff => {
-            sort("interrupts off", &["kc-preempt-rt", "rn-printk", "bt-serial-console"], "")
+        Class::Host => {
+            sort(class.words(), &["rn-guest-steal", "fw-smi"], "pin and isolate the virtual CPUs on the host")
         }
-        Class::PreemptionOff => sort("preemption off", &["kc-preempt-rt"], ""),
-        Class::NoPreemption => {
-            sort("kernel code without a preemption point", &["kc-preempt-rt", "bt-preempt", "rn-thp"], "")
-        }
-        Class::Interrupt => {
-            sort("a hard interrupt", &["rn-irq-affinity", "rn-irq-allowed", "bt-threadirqs"], "")
-        }
-        Class::Call => {
-            sort("a function called by another CPU (IPI)", &["rn-cpuset-partition", "bt-nohz-full"], "")
-        }
-        Class::Softirq => sort("a softirq", &["bt-threadirqs", "kc-preempt-rt", "rn-irq-affinity"], ""),
-        Class::Timer => sort("a kernel timer", &["rn-timer-migration", "bt-skew-tick", "bt-nohz-full"], ""),
-        Class::Nmi => sort("a non-maskable interrupt", &["rn-nmi-watchdog"], ""),
+        Class::InterruptsOff => sort(class.words(), &["kc-preempt-rt", "rn-printk", "bt-serial-console"], ""),
+        Class::PreemptionOff => sort(class.words(), &["kc-preempt-rt"], ""),
+        Class::NoPreemption => sort(class.words(), &["kc-preempt-rt", "bt-preempt", "rn-thp"], ""),
+        Class::Interrupt => sort(class.words(), &["rn-irq-affinity", "rn-irq-allowed", "bt-threadirqs"], ""),
+        Class::Call => sort(class.words(), &["rn-cpuset-partition", "bt-nohz-full"], ""),
+        Class::Softirq => sort(class.words(), &["bt-threadirqs", "kc-preempt-rt", "rn-irq-affinity"], ""),
+        Class::Timer => sort(class.words(), &["rn-timer-migration", "bt-skew-tick", "bt-nohz-full"], ""),
+        Class::Nmi => sort(class.words(), &["rn-nmi-watchdog"], ""),
         Class::Rival => sort(
-            "a thread of the same or a higher priority",
+            class.words(),
             &["rn-equal-priorities", "pr-prio-unique"],
             "give the thread a higher priority, or the other one another CPU",
         ),
-        Class::Throttling => {
-            sort("throttling or the fair server", &["rn-rt-throttle", "rn-throttled", "rn-fair-server"], "")
-        }
-        Class::IdleExit => sort("leaving an idle state", &["rn-cpu-dma-latency", "bt-idle-poll"], ""),
-        Class::Migration => sort("moving to another CPU", &["pr-pinned"], ""),
-        Class::PageFault => sort("a page fault of the thread", &["pr-mlock", "pr-prefault"], ""),
-        Class::Usual => sort("what each wake-up takes", &[], ""),
-        Class::Tracing => sort("recording the trace", &[], ""),
-        Class::Unknown => sort("not explained", &[], ""),
+        Class::Throttling => sort(class.words(), &["rn-rt-throttle", "rn-throttled", "rn-fair-server"], ""),
+        Class::IdleExit => sort(class.words(), &["rn-cpu-dma-latency", "bt-idle-poll"], ""),
+        Class::Migration => sort(class.words(), &["pr-pinned"], ""),
+        Class::PageFault => sort(class.words(), &["pr-mlock", "pr-prefault"], ""),
+        Class::Usual => sort(class.words(), &[], ""),
+        Class::Tracing => sort(class.words(), &[], ""),
+        Class::Unknown => sort(class.words(), &[], ""),
     }
 }
 

@@ -158,6 +158,9 @@ pub struct Task {
     pub name: String,
     /// Its priority.
     pub priority: Option<i32>,
+    /// Of one that gives way: in which state, as `sched_switch` since Linux 4.14 counts it: 1 asleep, 2 not interruptible, 256
+    /// preempted, ... None where the event does not say it.
+    pub state: Option<u16>,
 }
 
 /// What runs on top of a thread.
@@ -226,14 +229,21 @@ fn kind(event: &trace::Event<'_>, symbols: &Symbols) -> Kind {
     };
     let thread = |which: &str| {
         let field = |what: &str| format!("{which}_{what}");
-        Some(Task { tid: id(&field("pid"))?, name: text(&field("comm")), priority: id(&field("prio")) })
+        let state = if which == "prev" { state(event) } else { None };
+        Some(Task {
+            tid: id(&field("pid"))?,
+            name: text(&field("comm")),
+            priority: id(&field("prio")),
+            state,
+        })
     };
     let known = match name {
         "sched_switch" => {
             thread("prev").zip(thread("next")).map(|(previous, next)| Kind::Switch { previous, next })
         }
         "sched_waking" => {
-            id("pid").map(|tid| Kind::Waking(Task { tid, name: text("comm"), priority: id("prio") }))
+            let of = |tid| Task { tid, name: text("comm"), priority: id("prio"), state: None };
+            id("pid").map(|tid| Kind::Waking(of(tid)))
         }
         "sched_migrate_task" => id("pid").map(|tid| Kind::Migrate { tid }),
         "sched_stat_runtime" => id("pid").map(|tid| Kind::Runtime { tid, length: time("runtime") }),
@@ -292,6 +302,29 @@ fn kind(event: &trace::Event<'_>, symbols: &Symbols) -> Kind {
     known.unwrap_or(Kind::Other)
 }
 
+/// States of a thread that gives way, from the lowest bit on, and that it was preempted: as `sched_switch` prints them since Linux
+/// 4.14 (include/trace/events/sched.h).
+const STATES: [&str; 8] = ["S", "D", "T", "t", "X", "Z", "P", "I"];
+const PREEMPTED: u16 = 1 << STATES.len();
+
+fn state(event: &trace::Event<'_>) -> Option<u16> {
+    let Some(trace::Value::Text(text)) = event.value("prev_state") else {
+        return u16::try_from(event.unsigned("prev_state")? & 0x1ff).ok();
+    };
+    let bit = |letter: &str| STATES.iter().position(|state| *state == letter).map_or(0, |bit| 1 << bit);
+    let letters = text.trim().trim_end_matches('+').split('|');
+    let preempted = if text.trim().ends_with('+') { PREEMPTED } else { 0 };
+    Some(letters.fold(preempted, |bits, letter| bits | bit(letter)))
+}
+
+/// `S`, `D`, `R+` where it was preempted.
+fn state_in_letters(bits: u16) -> String {
+    let set = STATES.iter().enumerate().filter(|(bit, _)| bits >> bit & 1 != 0);
+    let letters = set.map(|(_, letter)| *letter).collect::<Vec<_>>().join("|");
+    let letters = if letters.is_empty() { "R" } else { &letters };
+    format!("{letters}{}", if bits & PREEMPTED != 0 { "+" } else { "" })
+}
+
 /// Whether it is the function of a timer that a thread sets to have itself woken: sleeps and timeouts, and timerlat's.
 pub(crate) fn wakes_its_owner(function: &str) -> bool {
     matches!(function, "hrtimer_wakeup" | "timerlat_irq")
@@ -347,7 +380,8 @@ impl Kind {
 impl Task {
     fn words(&self) -> String {
         let priority = self.priority.map_or(String::new(), |priority| format!(" priority {priority}"));
-        format!("{} [{}]{priority}", self.name, self.tid)
+        let state = self.state.map_or(String::new(), |state| format!(" state {}", state_in_letters(state)));
+        format!("{} [{}]{priority}{state}", self.name, self.tid)
     }
 }
 

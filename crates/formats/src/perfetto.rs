@@ -3,7 +3,7 @@
 
 use record::{Activity, Explanation, Hit};
 
-use crate::trace_events::{Kept, Thread, What, all};
+use crate::trace_events::{Kept, PREEMPTED, Thread, What, all};
 
 /// Fields of a `TracePacket`.
 const PACKET: u32 = 1;
@@ -85,8 +85,8 @@ fn ftrace(event: &Kept) -> Message {
     match &event.what {
         What::Switch(previous, next) => {
             thread(&mut inner, 1, previous);
-            // Runnable: whether it slept is not kept.
-            inner.number(4, 0);
+            // Without it Perfetto takes the thread for runnable.
+            previous.state.into_iter().for_each(|state| inner.number(4, state_of_old(state)));
             thread(&mut inner, 5, next);
             message.message(4, &inner);
         }
@@ -103,6 +103,15 @@ fn ftrace(event: &Kept) -> Message {
         }
     }
     message
+}
+
+/// Without the kernel's version Perfetto reads states as those of Linux 4.4 (src/trace_processor/types/task_state.cc), which had
+/// other bits from the fifth on: preempted, parked, and no idle kernel thread, which is in no interruptible sleep.
+fn state_of_old(state: u16) -> u64 {
+    const ALIKE: u16 = 0xf;
+    let others = [(0x10, 0x10), (0x20, 0x20), (0x40, 0x200), (0x80, 0x2), (PREEMPTED, 0x800)];
+    let moved = others.iter().filter(|(new, _)| state & new != 0);
+    moved.fold(u64::from(state & ALIKE), |bits, (_, old)| bits | old)
 }
 
 /// Name, id and priority, in three fields from `field` on.

@@ -3,6 +3,8 @@
 //! Switches and wakings are the kernel's own events `sched_switch` and `sched_waking`; what else a record kept stands in words
 //! in events `print`, as what programs write to `trace_marker`.
 
+use std::borrow::Cow;
+
 use record::Explanation;
 
 use crate::trace_events::{Kept, Thread, What, all, names};
@@ -83,7 +85,13 @@ pub fn file(explanations: &[Explanation]) -> Vec<u8> {
     file.u32(1);
     file.text("sched");
     file.u32(2);
-    file.long(&format("sched_switch", SWITCH, SWITCH_FIELDS));
+    let knows_states = events
+        .values()
+        .flatten()
+        .any(|event| matches!(&event.what, What::Switch(previous, _) if previous.state.is_some()));
+    // Of older records states are not known: tools show none where there is no such field.
+    let renamed = SWITCH_FIELDS.replace("prev_state", "unused");
+    file.long(&format("sched_switch", SWITCH, if knows_states { SWITCH_FIELDS } else { &renamed }));
     file.long(&format("sched_waking", WAKING, WAKING_FIELDS));
     // Neither symbols nor texts of printk: functions stand as names already.
     file.u32(0);
@@ -114,6 +122,27 @@ fn format(name: &str, id: u16, fields: &str) -> String {
 
 fn one_line(text: &str) -> String {
     text.replace(['\n', '\0'], "?")
+}
+
+/// Words of at most [`LONGEST`] bytes. Of a stack whole callers are kept, and how many more there were is said.
+fn fitting(words: &str) -> Cow<'_, str> {
+    const CALLERS: &str = " < ";
+    const ROOM: usize = LONGEST - " < 18446744073709551615 more callers".len();
+    if words.len() <= LONGEST {
+        return words.into();
+    }
+    let cuts = || words.match_indices(CALLERS).map(|(at, _)| at);
+    match cuts().take_while(|at| *at <= ROOM).last() {
+        Some(cut) => {
+            let more = cuts().filter(|at| *at >= cut).count();
+            format!("{}{CALLERS}{more} more callers", &words[..cut]).into()
+        }
+        None => {
+            let cut = words.char_indices().map(|(at, _)| at).take_while(|at| *at <= ROOM).last();
+            let cut = cut.unwrap_or_default();
+            format!("{} ... {} more bytes", &words[..cut], words.len() - cut).into()
+        }
+    }
 }
 
 struct Writer(Vec<u8>);
@@ -187,7 +216,7 @@ fn data(event: &Kept) -> Vec<u8> {
         What::Switch(previous, next) => {
             head(&mut data, SWITCH);
             thread(&mut data, previous);
-            data.u64(0);
+            data.u64(previous.state.unwrap_or_default().into());
             thread(&mut data, next);
         }
         What::Waking(woken) => {
@@ -198,8 +227,7 @@ fn data(event: &Kept) -> Vec<u8> {
         What::Words(words) => {
             head(&mut data, PRINT);
             data.u64(0);
-            let words: String = one_line(words).chars().take(LONGEST / 4).collect();
-            data.text(&words);
+            data.text(&fitting(&one_line(words)));
         }
     }
     data.0.resize(data.0.len().next_multiple_of(4), 0);
@@ -253,4 +281,24 @@ fn finish(page: Option<(u64, u64, Vec<u8>)>, pages: &mut Vec<u8>) {
     pages.extend((written.len() as u64).to_le_bytes());
     pages.extend(written);
     pages.resize(end, 0);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stack_that_does_not_fit_keeps_whole_names_and_says_how_many_are_left_out() {
+        let names: Vec<String> = (0..100).map(|number| format!("a_function_number_{number}")).collect();
+        let whole = format!("stack {}", names.join(" < "));
+        let words = fitting(&whole);
+        assert!(words.len() <= LONGEST, "{words}");
+        let (kept, more) = words.rsplit_once(" < ").unwrap();
+        let kept: Vec<&str> = kept.strip_prefix("stack ").unwrap().split(" < ").collect();
+        assert!(kept.iter().zip(&names).all(|(one, other)| one == other) && kept.len() > 20);
+        assert_eq!(more, format!("{} more callers", names.len() - kept.len()));
+        assert_eq!(fitting("stack a < b"), "stack a < b");
+        let long = "\u{e4}".repeat(2_000);
+        assert!(fitting(&long).len() <= LONGEST && fitting(&long).ends_with(" more bytes"));
+    }
 }

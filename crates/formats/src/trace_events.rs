@@ -31,7 +31,14 @@ pub(crate) struct Thread {
     pub tid: i32,
     /// The kernel's priority; 120 where it is unknown.
     pub priority: i32,
+    /// Of one that gives way: its state, as `sched_switch` since Linux 4.14 counts it. None where the record does not have it.
+    pub state: Option<u16>,
 }
+
+/// Letters of states, from the lowest bit on (include/trace/events/sched.h).
+const STATES: [&str; 8] = ["S", "D", "T", "t", "X", "Z", "P", "I"];
+/// Of a thread that was preempted.
+pub(crate) const PREEMPTED: u16 = 1 << STATES.len();
 
 /// All events of all hits, in order of time for each CPU: one that stands in two hits is one. `due` and `woke` of each hit are
 /// events too.
@@ -62,8 +69,8 @@ fn of(hit: &Hit, event: &TraceEvent) -> Option<Kept> {
 /// When the wake-up was due, and when it came.
 fn marks(hit: &Hit) -> [Kept; 2] {
     let cause = hit.main_cause().map_or_else(String::new, |cause| match cause.culprit.as_str() {
-        "" => format!(": {:?}", cause.class),
-        culprit => format!(": {:?}, {culprit}", cause.class),
+        "" => format!(": {}", cause.class.words()),
+        culprit => format!(": {}, {culprit}", cause.class.words()),
     });
     let mark = |at, words: String| Kept { at, cpu: hit.cpu.0, task: hit.tid, what: What::Words(words) };
     [
@@ -83,13 +90,27 @@ fn switch(text: &str) -> Option<What> {
 /// `hog [7] priority 0`, or without the priority.
 fn thread(text: &str) -> Option<Thread> {
     let (name, rest) = text.rsplit_once(" [")?;
-    let (tid, priority) = rest.split_once(']')?;
+    let (tid, rest) = rest.split_once(']')?;
+    let (priority, state) = match rest.split_once(" state ") {
+        Some((priority, letters)) => (priority, Some(state(letters)?)),
+        None => (rest, None),
+    };
     let priority = match priority.strip_prefix(" priority ") {
         Some(priority) => priority.parse().ok()?,
         None if priority.is_empty() => 120,
         None => return None,
     };
-    Some(Thread { name: name.to_owned(), tid: tid.parse().ok()?, priority })
+    Some(Thread { name: name.to_owned(), tid: tid.parse().ok()?, priority, state })
+}
+
+/// `S`, `R+`, `D|T`
+fn state(letters: &str) -> Option<u16> {
+    let (letters, preempted) = letters.strip_suffix('+').map_or((letters, 0), |letters| (letters, PREEMPTED));
+    let mut bits = preempted;
+    for letter in letters.split('|').filter(|letter| *letter != "R") {
+        bits |= 1 << STATES.iter().position(|state| *state == letter)?;
+    }
+    Some(bits)
 }
 
 /// What threads are called, as far as an event says it.
@@ -108,7 +129,7 @@ mod tests {
 
     #[test]
     fn threads_are_read_from_the_words_of_a_record_whatever_they_are_called() {
-        let known = |name: &str, tid, priority| Thread { name: name.into(), tid, priority };
+        let known = |name: &str, tid, priority| Thread { name: name.into(), tid, priority, state: None };
         assert_eq!(thread("hog [7] priority 0"), Some(known("hog", 7, 0)));
         assert_eq!(thread("a [b] [8]"), Some(known("a [b]", 8, 120)));
         assert_eq!(thread("nothing"), None);
@@ -117,5 +138,13 @@ mod tests {
             Some(What::Switch(known("a -> b", 1, 5), known("swapper/0", 0, 120)))
         );
         assert_eq!(switch("a [1] -> "), None);
+        for (letters, bits) in [("R", 0), ("S", 1), ("D", 2), ("R+", 256), ("I", 128), ("D|T", 6)] {
+            let text = format!("hog [7] priority 0 state {letters} -> b [1] priority 5");
+            let Some(What::Switch(previous, next)) = switch(&text) else { panic!("{text}") };
+            assert_eq!(
+                (previous, next),
+                (Thread { state: Some(bits), ..known("hog", 7, 0) }, known("b", 1, 5))
+            );
+        }
     }
 }

@@ -4,6 +4,7 @@ use std::io::BufReader;
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
+use units::Total;
 
 use crate::journal::{self, Journal};
 pub use crate::store_error::StoreError;
@@ -130,6 +131,9 @@ fn load_record(path: &Path) -> Result<Record, StoreError> {
             StoreError::new("read", path, refusal, "use the worstcase that wrote it, or a newer one")
         }
         Refusal::NotARecord(_) => StoreError::new("read", path, refusal, HINT),
+        Refusal::Unsound(_) => {
+            StoreError::new("read", path, refusal, "was it edited? read a copy that was not")
+        }
     })
 }
 
@@ -142,6 +146,9 @@ pub enum Refusal {
     /// Something else.
     #[error("it is not a record: {0}")]
     NotARecord(#[from] serde_json::Error),
+    /// What it says of a late wake-up does not add up.
+    #[error("it does not add up: {0}")]
+    Unsound(String),
 }
 
 /// Reads a `record.json` of this program's version or of an older one.
@@ -156,9 +163,25 @@ pub fn parse(json: &[u8]) -> Result<Record, Refusal> {
     if migrate::is_old(version) {
         let mut old = crate::json::read(json)?;
         migrate::record(&mut old);
-        return Ok(crate::json::read_value(&old)?);
+        return checked(crate::json::read_value(&old)?);
     }
-    Ok(crate::json::read(json)?)
+    checked(crate::json::read(json)?)
+}
+
+/// A record whose explanations add up: pieces and causes of a late wake-up sum to its latency.
+fn checked(record: Record) -> Result<Record, Refusal> {
+    for hit in record.explanations.iter().flat_map(|explanation| &explanation.hits) {
+        let pieces = hit.pieces.iter().map(|piece| piece.length.0).total();
+        let causes = hit.causes.iter().map(|cause| cause.length.0).total();
+        for (what, sum) in [("pieces", pieces), ("causes", causes)] {
+            if sum != hit.latency.0 {
+                let latency = hit.latency.0;
+                let message = format!("a wake-up was {latency} ns late, and its {what} sum to {sum} ns");
+                return Err(Refusal::Unsound(message));
+            }
+        }
+    }
+    Ok(record)
 }
 
 /// As much of a record as every version of it has.

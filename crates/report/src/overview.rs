@@ -33,11 +33,16 @@ pub(crate) fn heading(overview: &Overview, all: u64) -> String {
         (others, "cut off, or not begun by their own timer"),
         (lost, "no longer in the trace when it was read"),
     ];
-    let left_out: Vec<String> = left_out
+    let mut left_out: Vec<String> = left_out
         .iter()
         .filter(|(count, _)| *count > 0)
         .map(|(count, why)| format!("{count} {why}"))
         .collect();
+    let first = overview.parts.first().map_or(0, |part| part.lengths.summary().count);
+    let before_switch = first.saturating_sub(whole).min(others);
+    if let Some(cut) = left_out.first_mut().filter(|_| before_switch > 0) {
+        *cut += &format!(" (of {before_switch} the trace lacks the switch: their parts before it are here)");
+    }
     match left_out.is_empty() {
         true => format!("{} in parts", count_of(whole, "traced activation")),
         false => {

@@ -4,7 +4,7 @@ mod handlers;
 mod idle;
 mod parts;
 
-use record::{Handler, Overview};
+use record::{Handler, LateWakeUp, Overview};
 use units::{CpuId, CpuList, InOrder};
 
 use crate::event::{Event, Kind};
@@ -32,6 +32,11 @@ impl Watching {
         self.parts.see(event, is_one);
         self.handlers.see(event);
         self.idle.see(event);
+    }
+
+    /// A thread has marked a late wake-up, in the event that was seen last.
+    pub fn late(&mut self, late: &LateWakeUp) {
+        self.parts.late(late);
     }
 
     /// CPUs whose idle thread leaves no events: neither the switch to a thread that it wakes nor the exit from idle is there.

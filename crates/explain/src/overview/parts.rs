@@ -3,25 +3,29 @@
 use std::collections::BTreeMap;
 
 use histogram::Histogram;
-use record::{PathLengths, PathPart};
+use record::{LateWakeUp, PathLengths, PathPart};
 use units::{CpuId, Nanos};
 
-use crate::event::{Event, Frame, Kind};
+use crate::event::{Event, Frame, Kind, wakes_its_owner};
+
+/// Parts that end before the switch to the thread: timer late, interrupt entry, timer function, wake-up.
+const UP_TO_THE_SWITCH: usize = 4;
 
 /// An interrupt under way on a CPU.
 #[derive(Debug, Default)]
 struct Cpu {
     depth: u32,
     interrupt: Option<Nanos>,
-    /// The timer whose function runs, and since when.
-    timer: Option<(u64, Nanos)>,
+    /// The timer whose function runs, since when, and whether that wakes the thread which set it.
+    timer: Option<(u64, Nanos, bool)>,
 }
 
 /// An activation under way.
 #[derive(Clone, Copy, Debug)]
 struct Way {
     cpu: CpuId,
-    due: Nanos,
+    /// None where the timer was set before the trace began: a mark says it.
+    due: Option<Nanos>,
     interrupt: Nanos,
     function: Nanos,
     waking: Nanos,
@@ -52,8 +56,9 @@ impl Parts {
                 cpu.depth += 1;
             }
             Kind::Leave(Frame::Vector(_) | Frame::Handler(..)) => self.leave(event),
-            Kind::Enter(Frame::Timer(_, timer)) => {
-                self.cpus.entry(event.cpu).or_default().timer = Some((*timer, event.at));
+            Kind::Enter(Frame::Timer(function, timer)) => {
+                let wakes = wakes_its_owner(function);
+                self.cpus.entry(event.cpu).or_default().timer = Some((*timer, event.at, wakes));
             }
             Kind::Leave(Frame::Timer(..)) => self.cpus.entry(event.cpu).or_default().timer = None,
             Kind::Waking(task) if is_one(task.tid, &task.name) => self.wake(event, task.tid),
@@ -63,10 +68,9 @@ impl Parts {
                 }
             }
             Kind::Arm { timer, due } => {
-                self.end(event);
+                self.end(event.task, None, event.at);
                 self.armed.insert(event.task, (*timer, *due));
             }
-            Kind::Mark(_) => self.end(event),
             _ => {}
         }
     }
@@ -87,8 +91,11 @@ impl Parts {
     fn wake(&mut self, event: &Event, tid: i32) {
         let cpu = self.cpus.entry(event.cpu).or_default();
         let armed = self.armed.remove(&tid);
-        let own = armed.zip(cpu.timer).filter(|((timer, due), (runs, _))| timer == runs && *due <= event.at);
-        let Some(((_, due), (_, function))) = own else {
+        let own = cpu.timer.and_then(|(runs, since, wakes)| match armed {
+            Some((timer, due)) => (timer == runs && due <= event.at).then_some((Some(due), since)),
+            None => wakes.then_some((None, since)),
+        });
+        let Some((due, function)) = own else {
             self.others += 1;
             self.ways.remove(&tid);
             return;
@@ -101,19 +108,33 @@ impl Parts {
         }
     }
 
+    /// A thread has marked that it was late. Its mark stops the trace: of this wake-up no later act is seen. It also says when it
+    /// was due, where the trace went on only after its timer was set.
+    pub fn late(&mut self, late: &LateWakeUp) {
+        self.end(late.tid, Some(late.due), late.woke);
+    }
+
     /// The thread acts: what was under way is over.
-    fn end(&mut self, event: &Event) {
-        let Some(way) = self.ways.remove(&event.task) else { return };
-        let Some(switch) = way.switch else {
+    fn end(&mut self, tid: i32, due: Option<Nanos>, at: Nanos) {
+        let Some(way) = self.ways.remove(&tid) else { return };
+        let Some(due) = way.due.or(due) else {
             self.others += 1;
             return;
         };
-        self.activations += 1;
+        // Some kernels withhold the switch from some threads: what came before it is known all the same.
+        let (switch, known) = match way.switch {
+            Some(switch) => (switch, PathPart::ALL.len()),
+            None => (at, UP_TO_THE_SWITCH),
+        };
+        match way.switch {
+            Some(_) => self.activations += 1,
+            None => self.others += 1,
+        }
         let left = way.left.unwrap_or(way.waking);
         // One that was due while another interrupt ran is noticed there: its own interrupt does not come first.
-        let moments = [way.due, way.interrupt, way.function, way.waking, left, switch, event.at];
-        let mut from = way.due;
-        for (lengths, to) in self.lengths.iter_mut().zip(&moments[1..]) {
+        let moments = [due, way.interrupt, way.function, way.waking, left, switch, at];
+        let mut from = due;
+        for (lengths, to) in self.lengths.iter_mut().zip(&moments[1..]).take(known) {
             let to = (*to).max(from);
             lengths.record(Nanos(to.0 - from.0));
             from = to;
@@ -136,7 +157,7 @@ impl Parts {
     }
 
     pub fn totals(&self) -> Vec<PathLengths> {
-        if self.activations == 0 {
+        if self.lengths.iter().all(|lengths| lengths.summary().count == 0) {
             return Vec::new();
         }
         let each = PathPart::ALL.into_iter().zip(&self.lengths);

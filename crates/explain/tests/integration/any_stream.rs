@@ -20,6 +20,7 @@ fn task() -> impl Strategy<Value = Task> {
         tid,
         name: format!("t{tid}"),
         priority,
+        state: None,
     })
 }
 

@@ -20,7 +20,7 @@ pub fn task(tid: i32) -> Task {
         400..500 => ("make", 120),
         _ => ("hog", 0),
     };
-    Task { tid, name: name.to_owned(), priority: Some(priority) }
+    Task { tid, name: name.to_owned(), priority: Some(priority), state: None }
 }
 
 impl Script {

@@ -49,6 +49,45 @@ fn the_worst_parts_of_several_activations_are_laid_end_to_end() {
     assert_eq!(overview.end_to_end(), Some(Nanos(900 + 200 + 300 + 200 + 500 + 600)));
 }
 
+/// The mark of a wake-up stops the trace: the next timer of its thread is in no event.
+#[test]
+fn a_late_wake_up_ends_at_its_mark_and_its_parts_sum_to_its_latency() {
+    for saw_the_arming in [true, false] {
+        let script = if saw_the_arming { arm(Script::default(), 10, 1_000) } else { Script::default() };
+        let script = script.switch(20, OWN, 0).timer(1_300, 0, "").switch(2_500, 0, OWN);
+        let script = script.at(3_200, OWN, Kind::Mark(String::new()));
+        let mut watching = Watching::default();
+        for event in script.window(0).of(CpuId(0)) {
+            watching.see(event, |tid, _| tid == OWN);
+        }
+        let late = record::LateWakeUp {
+            tid: OWN,
+            cpu: CpuId(0),
+            activation: 3,
+            due: Nanos(1_000),
+            woke: Nanos(3_100),
+            interval: Nanos(1_000),
+        };
+        watching.late(&late);
+        watching.lose(None);
+        let overview = watching.overview();
+        assert_eq!((overview.activations, overview.others), (1, 0), "arming seen: {saw_the_arming}");
+        assert_eq!(overview.end_to_end(), Some(late.latency()));
+        assert_eq!(worst(&overview, PathPart::TimerLate), 300);
+    }
+}
+
+#[test]
+fn parts_before_a_switch_that_the_trace_lacks_are_counted_all_the_same() {
+    let script = arm(Script::default(), 10, 1_000).switch(20, OWN, 0).timer(5_300, 0, "");
+    let overview = overview(arm(script, 7_100, 9_000));
+    assert_eq!((overview.activations, overview.others), (0, 1));
+    let counts: Vec<u64> = overview.parts.iter().map(|part| part.lengths.summary().count).collect();
+    assert_eq!(counts, [1, 1, 1, 1, 0, 0]);
+    assert_eq!(worst(&overview, PathPart::TimerLate), 4_300);
+    assert_eq!(overview.end_to_end(), None, "of the last parts nothing is known");
+}
+
 #[test]
 fn what_another_thread_woke_has_no_parts_and_is_counted() {
     let script = arm(Script::default(), 10, 1_000).switch(20, OWN, OTHER);
@@ -124,7 +163,8 @@ fn kind() -> impl Strategy<Value = Kind> {
 }
 
 proptest! {
-    /// Whatever the events are: no handler ran longer than all CPUs were watched, and parts have one length an activation.
+    /// Whatever the events are: no handler ran longer than all CPUs were watched, and parts have one length an activation, those
+    /// before the switch also one of each that lacks it.
     #[test]
     fn no_stream_makes_more_time_than_there_was(
         events in prop::collection::vec((0..50_u64, 0..2_u32, prop_oneof![Just(0), Just(OWN), Just(OTHER)], kind()), 0..200)
@@ -138,8 +178,12 @@ proptest! {
         let overview = watching.overview();
         let sum: u64 = overview.handlers.iter().map(|handler| handler.time.0).sum();
         prop_assert!(sum <= overview.watched.0, "{overview:?}");
-        for part in &overview.parts {
-            prop_assert_eq!(part.lengths.summary().count, overview.activations);
+        let counts: Vec<u64> = overview.parts.iter().map(|part| part.lengths.summary().count).collect();
+        if let [up_to_the_switch @ .., scheduling, end] = &counts[..] {
+            prop_assert_eq!((*scheduling, *end), (overview.activations, overview.activations));
+            let without_switch = up_to_the_switch[0].checked_sub(overview.activations);
+            prop_assert!(without_switch.is_some_and(|count| count <= overview.others), "{:?}", overview);
+            prop_assert!(up_to_the_switch.iter().all(|count| *count == up_to_the_switch[0]));
         }
     }
 }

@@ -320,6 +320,31 @@ pub enum Class {
     Unknown,
 }
 
+impl Class {
+    /// In a few words, the kernel's terms.
+    pub const fn words(self) -> &'static str {
+        match self {
+            Self::Host => "the hypervisor or the firmware had the CPU",
+            Self::InterruptsOff => "interrupts off",
+            Self::PreemptionOff => "preemption off",
+            Self::NoPreemption => "kernel code without a preemption point",
+            Self::Interrupt => "a hard interrupt",
+            Self::Call => "a function called by another CPU (IPI)",
+            Self::Softirq => "a softirq",
+            Self::Timer => "a kernel timer",
+            Self::Nmi => "a non-maskable interrupt",
+            Self::Rival => "a thread of the same or a higher priority",
+            Self::Throttling => "throttling or the fair server",
+            Self::IdleExit => "leaving an idle state",
+            Self::Migration => "moving to another CPU",
+            Self::PageFault => "a page fault of the thread",
+            Self::Usual => "what each wake-up takes",
+            Self::Tracing => "recording the trace",
+            Self::Unknown => "not explained",
+        }
+    }
+}
+
 /// An event of the kernel's trace, as kept in a record.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
