@@ -170,6 +170,7 @@ impl Capture {
     /// What the kernel answered.
     pub fn go_on(&mut self) -> Result<()> {
         self.urgent.get_or_insert_with(BeforeOthers::begin);
+        self.rings.are_read_here();
         self.rings.resume(Nanos(Clock::Monotonic.now()));
         self.recording.instance.write("tracing_on", "1").map_err(Error::from)?;
         self.since = Nanos(Clock::Monotonic.now());

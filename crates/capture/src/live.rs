@@ -152,7 +152,7 @@ impl Live {
 
 /// Threads of this process, but for those that are watched: they read the trace, and wait.
 fn own_threads(watched: &BTreeSet<i32>) -> BTreeSet<i32> {
-    let pid = std::process::id().cast_signed();
+    let pid = i32::try_from(std::process::id()).unwrap_or(0);
     let threads = machine::tasks::threads(&SysRoot::live(), pid).into_iter().map(|thread| thread.tid);
     threads.filter(|tid| !watched.contains(tid)).collect()
 }
@@ -253,7 +253,7 @@ mod tests {
 
     /// A thread that is woken and gets the CPU.
     fn wake_up(seen: &mut Seen, woken: u64, switched: u64) {
-        let own = || Task { tid: OWN, name: "explain/0".to_owned(), priority: Some(120) };
+        let own = || Task { tid: OWN, name: "explain/0".to_owned(), priority: Some(120), ..Task::default() };
         seen.see(Read::Event(&event(woken, Kind::Waking(own()))));
         let switch = Kind::Switch { previous: Task::default(), next: own() };
         seen.see(Read::Event(&event(switched, switch)));

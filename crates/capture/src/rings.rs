@@ -60,6 +60,8 @@ pub struct Rings {
     is_guest: bool,
     /// Threads that read the rings and do nothing else.
     recorders: BTreeSet<i32>,
+    /// The thread that reads them and does more.
+    reader: Option<i32>,
 }
 
 impl Rings {
@@ -67,7 +69,18 @@ impl Rings {
     pub fn of_this_machine() -> Self {
         let hypervisor = virtualization(&SysRoot::live());
         let is_guest = hypervisor.value().is_some_and(|name| name != "none");
-        Self { events: BTreeMap::new(), usual: BTreeMap::new(), is_guest, recorders: BTreeSet::new() }
+        Self {
+            events: BTreeMap::new(),
+            usual: BTreeMap::new(),
+            is_guest,
+            recorders: BTreeSet::new(),
+            reader: None,
+        }
+    }
+
+    /// What the calling thread takes for reading them is the recording's.
+    pub fn are_read_here(&mut self) {
+        self.reader = Some(sys::schedule::thread_id());
     }
 
     /// What these threads take is the recording's from now on.
@@ -142,6 +155,7 @@ impl Rings {
             woke: late.woke,
             is_guest: self.is_guest,
             recorders: self.recorders.clone(),
+            reader: self.reader,
             // Lent: they are many.
             events: std::mem::take(&mut self.events),
         };
@@ -231,7 +245,7 @@ mod tests {
     }
 
     fn rings_of(events: BTreeMap<CpuId, Vec<Event>>) -> Rings {
-        Rings { events, usual: BTreeMap::new(), is_guest: false, recorders: BTreeSet::new() }
+        Rings { events, usual: BTreeMap::new(), is_guest: false, recorders: BTreeSet::new(), reader: None }
     }
 
     /// A thread of the same priority that has the CPU when the thread is due: who reads the trace is no rival.

@@ -113,7 +113,7 @@ impl Judge<'_> {
             Activity::Interrupt { name } => self.interrupt(name),
             Activity::Idle { asleep } => self.idle(piece, *asleep, is_interrupted),
             Activity::Thread { tid, .. } if *tid == self.window.tid => self.own(piece),
-            Activity::Thread { tid, .. } if self.window.recorders.contains(tid) => {
+            Activity::Thread { tid, .. } if self.reads_the_trace(*tid) => {
                 Found::new(Class::Tracing, "", Sure, "the trace is read")
             }
             Activity::Thread { tid, name, priority, work } => {
@@ -134,6 +134,12 @@ impl Judge<'_> {
             _ => None,
         });
         last.flatten().is_some_and(|name| name == function)
+    }
+
+    fn reads_the_trace(&self, tid: i32) -> bool {
+        let Account { waking_stack, switch_stack, .. } = self.account;
+        let reads = || [waking_stack, switch_stack].into_iter().any(|stack| stack::reads_a_trace(stack));
+        self.window.recorders.contains(&tid) || self.window.reader == Some(tid) && reads()
     }
 
     /// Code that each wake-up runs through with interrupts off: longer than usual, it was not the kernel that took longer.

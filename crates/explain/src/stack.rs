@@ -184,6 +184,11 @@ pub fn is_of_call(stack: &[String]) -> bool {
     stack.iter().any(|frame| begins_with_any(frame, &CALLS))
 }
 
+/// Whether a thread read a trace: `per_cpu/cpuN/trace_pipe_raw` (kernel/trace/trace.c).
+pub fn reads_a_trace(stack: &[String]) -> bool {
+    stack.iter().any(|frame| frame.starts_with("tracing_buffers_"))
+}
+
 /// From the outermost function on that is no way into the kernel: a system call, a page fault, a thread of the kernel.
 pub fn outermost(frames: &[String]) -> &[String] {
     let place = frames.iter().rposition(|frame| !begins_with_any(frame, &OUTSIDE));

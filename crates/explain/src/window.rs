@@ -23,6 +23,8 @@ pub struct Window {
     pub is_guest: bool,
     /// Threads whose time is the recording's: reading the trace is all they do.
     pub recorders: BTreeSet<i32>,
+    /// The thread that reads the trace among other things: what it takes is the recording's where its stacks show that.
+    pub reader: Option<i32>,
     /// Events of each CPU in order of time, from some time before `due`.
     pub events: BTreeMap<CpuId, Vec<Event>>,
 }

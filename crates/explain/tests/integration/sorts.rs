@@ -483,6 +483,27 @@ fn a_thread_that_was_seen_to_run_was_preempted_then_and_did_not_wait_for_itself(
     assert!(!own_waits, "{:#?}", account.pieces);
 }
 
+#[test]
+fn a_thread_that_reads_the_trace_is_the_recordings_where_it_does_that() {
+    let stack = |frames: &str| {
+        format!(
+            "try_to_wake_up hrtimer_wakeup hrtimer_interrupt asm_sysvec_apic_timer_interrupt {frames} do_syscall_64"
+        )
+    };
+    let class = |frames: &str, reader: Option<i32>| {
+        let script = Script::default()
+            .switch(900_000, OWN, OTHER)
+            .timer(1_002_000, OTHER, &stack(frames))
+            .switch(3_002_000, OTHER, OWN)
+            .stack(3_002_400, OTHER, TO_USER);
+        main_cause(&Window { reader, ..script.window(3_003_000) }).0
+    };
+    let reads = "ring_buffer_read_page tracing_buffers_read vfs_read ksys_read";
+    assert_eq!(class(reads, Some(OTHER)), Class::Tracing);
+    assert_eq!(class(reads, None), Class::NoPreemption, "another program's trace is that program's");
+    assert_eq!(class("seq_read vfs_read ksys_read", Some(OTHER)), Class::NoPreemption);
+}
+
 /// What ran from `due` on, where the kernel had stood still shortly before and `task` is in the first event behind.
 fn first_after(gap: Kind, script: impl FnOnce(Script) -> Script) -> (Activity, u64) {
     let begun = Script::default().switch(900_000, OWN, OTHER).at(990_000, 0, gap);
