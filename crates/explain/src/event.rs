@@ -284,22 +284,20 @@ fn kind(event: &trace::Event<'_>, symbols: &Symbols) -> Kind {
         }),
         "ipi_entry" => Some(Kind::Enter(Frame::Vector("ipi".to_owned()))),
         "ipi_exit" => Some(Kind::Leave(Frame::Vector("ipi".to_owned()))),
-        "kernel_stack" => Some(Kind::Stack(
-            event
-                .addresses("caller")
-                .into_iter()
-                .map(|address| {
-                    symbols
-                        .function(address)
-                        .map_or_else(|| format!("{address:#x}"), |(name, _)| name.to_owned())
-                })
-                .collect(),
-        )),
+        "kernel_stack" => Some(Kind::Stack(callers(event, symbols))),
         "print" => Some(Kind::Mark(event.text("buf").unwrap_or_default().into_owned())),
         "page_fault_user" | "page_fault_kernel" => Some(Kind::PageFault),
         _ => vector(name),
     };
     known.unwrap_or(Kind::Other)
+}
+
+/// Callers of a stack, innermost first: by name, or by address where it has none.
+fn callers(event: &trace::Event<'_>, symbols: &Symbols) -> Vec<String> {
+    let name = |address| {
+        symbols.function(address).map_or_else(|| format!("{address:#x}"), |(name, _)| name.to_owned())
+    };
+    event.addresses("caller").into_iter().map(name).collect()
 }
 
 /// States of a thread that gives way, from the lowest bit on, and that it was preempted: as `sched_switch` prints them since Linux

@@ -1,8 +1,11 @@
 //! Why the worst wake-ups were late: the causes over all of a load, and the account of the worst.
 
 use explain::{CauseTotal, Totals, cures, totals};
-use record::{Certainty, Class, Explanation, Hit, LostEvents, Overview, Record, Tracing, Unit, WatchSummary};
-use units::{Nanos, Total};
+use record::{
+    Cause, Certainty, Class, Explanation, Hit, LostEvents, Overview, Record, Tracing, Unit, Wake, WarningId,
+    WatchSummary,
+};
+use units::{CpuId, Nanos, Total};
 
 use crate::group::end_word;
 use crate::overview;
@@ -19,7 +22,14 @@ pub fn text(record: &Record, style: &Style) -> String {
     let record = &*record.for_readers();
     let unit = record.header.machine.unit();
     let each = record.explanations.iter().map(|explanation| one(record, explanation, unit, style));
-    each.collect::<Vec<_>>().join("\n")
+    let not = not_explained(record).filter(|_| !record.explanations.is_empty());
+    each.chain(not.map(|(why, _)| paragraph(why, 0, style.width))).collect::<Vec<_>>().join("\n")
+}
+
+/// Why late wake-ups that were to be explained were not, and what helps.
+pub fn not_explained(record: &Record) -> Option<(&str, &str)> {
+    let warning = record.warnings.iter().find(|warning| warning.id == WarningId::NotExplained)?;
+    Some((&warning.evidence, &warning.cure))
 }
 
 fn one(record: &Record, explanation: &Explanation, unit: Unit, style: &Style) -> String {
@@ -29,13 +39,14 @@ fn one(record: &Record, explanation: &Explanation, unit: Unit, style: &Style) ->
         style.paint(Tone::Strong, &wrapped(&format!("{load}: {}", head(record, explanation, unit)), 0));
     text.extend(doubts(explanation, unit).iter().map(|doubt| wrapped(doubt, 2)));
     let overview = overview::text(&explanation.overview, traced(explanation), unit, style);
+    let overview = no_parts(record, explanation).map_or(String::new(), |why| wrapped(&why, 0)) + &overview;
     let Some(hit) = explanation.hits.first() else { return text + &overview };
     let totals = totals(&explanation.hits);
     text += "\n";
     text.extend(causes(&totals, unit, style).iter().map(|line| line.trim_end().to_owned() + "\n"));
-    text.extend(what_helps(&totals.causes).iter().map(|line| wrapped(line, 2)));
+    text.extend(what_helps(&totals.causes, is_guest(record)).iter().map(|line| wrapped(line, 2)));
     text += "\n";
-    text.extend(worst(hit, unit, style).into_iter().map(|line| line + "\n"));
+    text.extend(worst(explanation, hit, unit, style).into_iter().map(|line| line + "\n"));
     text.extend(main_cause(hit).iter().map(|line| wrapped(line, 2)));
     text + if overview.is_empty() { "" } else { "\n" } + &overview
 }
@@ -74,7 +85,7 @@ pub fn watched(
     if !hits.is_empty() {
         let totals = totals(hits);
         text.extend(causes(&totals, unit, style).iter().map(|line| line.trim_end().to_owned() + "\n"));
-        text.extend(what_helps(&totals.causes).iter().map(|line| paragraph(line, 2, style.width)));
+        text.extend(what_helps(&totals.causes, None).iter().map(|line| paragraph(line, 2, style.width)));
     }
     let overview = overview::text(overview, count.saturating_add(*unfinished), unit, style);
     text + if overview.is_empty() { "" } else { "\n" } + &overview
@@ -99,7 +110,7 @@ fn overwritten(lost: &[LostEvents]) -> Option<String> {
 pub(crate) fn head(record: &Record, explanation: &Explanation, unit: Unit) -> String {
     let count = traced(explanation);
     let Some((worst, least)) = explanation.hits.first().zip(explanation.hits.last()) else {
-        return nothing(&explanation.tracing, unit);
+        return nothing(explanation, unit);
     };
     let medians = medians(record, explanation, unit);
     let lateness = if worst.latency == least.latency {
@@ -142,13 +153,37 @@ pub(crate) fn traced(explanation: &Explanation) -> u64 {
 }
 
 /// Of a load of which no late wake-up was explained. Those that came and were not caught are counted below.
-fn nothing(tracing: &Tracing, unit: Unit) -> String {
+fn nothing(explanation: &Explanation, unit: Unit) -> String {
+    let tracing = &explanation.tracing;
     let threshold = unit.with_name(tracing.threshold);
     match tracing.blind.saturating_add(tracing.own) {
+        // Of wake-ups that nobody waited for nothing is known.
+        _ if traced(explanation) == 0 => "nothing was traced: no wake-up came".to_owned(),
         _ if tracing.failure.is_some() => "no late wake-up was explained".to_owned(),
-        0 => format!("no wake-up was later than {threshold}"),
+        0 if worst_traced(explanation).is_none_or(|(worst, _)| worst <= tracing.threshold) => {
+            format!("no wake-up was later than {threshold}")
+        }
+        0 => format!("no wake-up above {threshold} was explained"),
         late => format!("none of {} above {threshold} was explained", count_of(late, "wake-up")),
     }
+}
+
+/// The worst wake-up of the repetition that was traced, and where it was.
+fn worst_traced(explanation: &Explanation) -> Option<(Nanos, Option<CpuId>)> {
+    let series = explanation.scenario.series.iter().enumerate();
+    let worst =
+        series.filter_map(|(place, series)| Some((series.observed.summary().maximum()?, place))).max()?;
+    Some((worst.0, explanation.scenario.head.cpus.get(worst.1).copied().flatten()))
+}
+
+/// That the worst traced wake-up is not among those that were explained, where that is so.
+fn unexplained(explanation: &Explanation, unit: Unit) -> Option<String> {
+    let (worst, cpu) = worst_traced(explanation)?;
+    let explained = explanation.hits.first().map_or(explanation.tracing.threshold, |hit| hit.latency);
+    let place = cpu.map_or(String::new(), |cpu| format!(" on CPU {cpu}"));
+    (worst > explained).then(|| {
+        format!("the worst traced wake-up was {} late{place}: it is not explained", unit.with_name(worst))
+    })
 }
 
 /// What tracing costs: both medians.
@@ -165,11 +200,35 @@ fn medians(record: &Record, explanation: &Explanation, unit: Unit) -> String {
     }
 }
 
+/// Why no activation stands in parts, where none does.
+pub(crate) fn no_parts(record: &Record, explanation: &Explanation) -> Option<String> {
+    let all = traced(explanation);
+    if !explanation.overview.parts.is_empty() || all == 0 {
+        return None;
+    }
+    let hides_names =
+        explanation.tracing.absent.iter().any(|absent| absent.starts_with("names of functions"));
+    let wake = record.header.plan.timer().map(|timer| timer.wake).unwrap_or_default();
+    let why = match wake {
+        Wake::Nanosleep if hides_names => {
+            "the kernel hides the names of functions, so the thread's own timer is not known among others"
+        }
+        Wake::Nanosleep => "the trace has none of them whole, from the thread's own timer to its end",
+        Wake::Timerfd | Wake::PosixTimer | Wake::Deadline => {
+            "parts begin at the timer of a thread that sleeps (--wake nanosleep), and these threads wait otherwise"
+        }
+        _ => "parts begin at the timer of a thread that sleeps (--wake nanosleep)",
+    };
+    let of = count_of(all, "traced activation");
+    Some(format!("no table of the parts of {of}: {why}"))
+}
+
 /// What the trace missed.
 pub(crate) fn doubts(explanation: &Explanation, unit: Unit) -> Vec<String> {
     let early =
         end_word(&explanation.scenario.end).map(|end| format!("the traced repetition ended early: {end}"));
-    early.into_iter().chain(doubts_of(&explanation.tracing, unit)).collect()
+    let doubts = doubts_of(&explanation.tracing, unit);
+    early.into_iter().chain(unexplained(explanation, unit)).chain(doubts).collect()
 }
 
 fn doubts_of(tracing: &Tracing, unit: Unit) -> Vec<String> {
@@ -257,8 +316,16 @@ fn short(class: Class, words: &'static str) -> &'static str {
     }
 }
 
-/// What helps against the causes with a tenth of the time or more.
-pub(crate) fn what_helps(causes: &[CauseTotal]) -> Vec<String> {
+/// Whether the machine was a guest, where that is known.
+pub(crate) fn is_guest(record: &Record) -> Option<bool> {
+    record.header.machine.virtualization.value().map(|name| name != "none")
+}
+
+/// What helps against the causes with a tenth of the time or more. A guest has no firmware that takes its CPU, and a machine that
+/// is no guest has no hypervisor.
+pub(crate) fn what_helps(causes: &[CauseTotal], is_guest: Option<bool>) -> Vec<String> {
+    const OF_FIRMWARE: &str = "fw-smi";
+
     let time = causes.iter().map(|cause| cause.time.0).total();
     let mut seen = Vec::new();
     let mut lines = Vec::new();
@@ -268,9 +335,17 @@ pub(crate) fn what_helps(causes: &[CauseTotal]) -> Vec<String> {
             continue;
         }
         seen.push(cause.class);
-        let rules = sort.rules.join(", ");
+        let has_sense = |rule: &&&str| match is_guest {
+            _ if cause.class != Class::Host => true,
+            Some(true) => **rule != OF_FIRMWARE,
+            Some(false) => **rule == OF_FIRMWARE,
+            None => true,
+        };
+        let rules = sort.rules.iter().filter(has_sense).copied().collect::<Vec<_>>().join(", ");
+        let is_of_guests = cause.class == Class::Host && is_guest == Some(false);
+        let advice = if is_of_guests { "" } else { sort.advice };
         let advice =
-            [sort.advice, &rules].into_iter().filter(|text| !text.is_empty()).collect::<Vec<_>>().join("; ");
+            [advice, &rules].into_iter().filter(|text| !text.is_empty()).collect::<Vec<_>>().join("; ");
         lines.push(format!("what helps against {}: {advice}", short(cause.class, sort.words)));
     }
     lines
@@ -291,9 +366,13 @@ pub(crate) fn trial_of(explanation: &Explanation, triable: Triable<'_>) -> Optio
     Some(format!("worstcase tune trial {rule} --load {load}{apart}"))
 }
 
-fn worst(hit: &Hit, unit: Unit, style: &Style) -> Vec<String> {
+fn worst(explanation: &Explanation, hit: &Hit, unit: Unit, style: &Style) -> Vec<String> {
+    let which = match unexplained(explanation, unit) {
+        Some(_) => "The worst that was explained",
+        None => "The worst",
+    };
     let mut lines = vec![format!(
-        "The worst: {} on CPU {}, activation {}",
+        "{which}: {} on CPU {}, activation {}",
         unit.with_name(hit.latency),
         hit.cpu,
         hit.activation
@@ -327,18 +406,29 @@ fn pieces(hit: &Hit, unit: Unit, style: &Style) -> Vec<String> {
 /// The largest cause, how sure it is, and what shows it.
 fn main_cause(hit: &Hit) -> Vec<String> {
     let Some(cause) = hit.main_cause() else { return Vec::new() };
-    let sure = match cause.certainty {
-        Certainty::Sure => "sure",
-        Certainty::Likely => "likely",
-        Certainty::Unknown => "unknown",
-    };
-    let culprit = harmless(&cause.culprit);
-    let culprit = if culprit.is_empty() { culprit } else { format!(", {culprit}") };
     let share = percent(cause.length.0, hit.latency.0);
-    let mut lines =
-        vec![format!("{share} % of the latency, {sure}: {}{culprit}", cures::of(cause.class).words)];
+    let sure = certainty(cause.certainty);
+    let mut lines = vec![format!("{share} % of the latency, {sure}: {}", words_of(cause))];
     if !cause.witness.is_empty() {
         lines.push(format!("seen by: {}", harmless(&cause.witness)));
     }
     lines
+}
+
+/// The sort of a cause, and its culprit.
+pub(crate) fn words_of(cause: &Cause) -> String {
+    let sort = cures::of(cause.class).words;
+    match harmless(&cause.culprit) {
+        culprit if culprit.is_empty() => sort.to_owned(),
+        culprit => format!("{sort}, {culprit}"),
+    }
+}
+
+/// How sure a cause is, in a word.
+pub(crate) const fn certainty(certainty: Certainty) -> &'static str {
+    match certainty {
+        Certainty::Sure => "sure",
+        Certainty::Likely => "likely",
+        Certainty::Unknown => "unknown",
+    }
 }

@@ -85,10 +85,71 @@ pub fn final_data(text: &str) -> Result<(), Error> {
     data(text).map(drop).map_err(|error| lost(&error))
 }
 
+/// Writes a file that the user named. One that the command reads, or that lies in a directory which it reads and holds what was
+/// measured, is refused: `read` are the paths that it was given.
+pub fn named_file(path: &Path, bytes: &[u8], read: &[&Path]) -> Result<(), Error> {
+    check_file(path, read)?;
+    files::write_named(path, bytes).map_err(|error| unwritable(path, &error.source))
+}
+
+/// As far as can be seen before it is written, whether [`named_file`] can: for commands that take long.
+pub fn check_file(path: &Path, read: &[&Path]) -> Result<(), Error> {
+    let Ok(there) = std::fs::metadata(path) else {
+        let above = path.parent().filter(|above| !above.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        return std::fs::metadata(above).map(drop).map_err(|error| unwritable(path, &error));
+    };
+    if there.is_dir() {
+        return Err(unwritable(path, &ErrorKind::IsADirectory.into()));
+    }
+    if there.is_file() && read.iter().any(|read| holds(read, path)) {
+        let message = format!("write {}: this file is read, and would be lost", path.display());
+        return Err(Error::new(message, "name another file: what was measured is never overwritten"));
+    }
+    Ok(())
+}
+
+/// Files of a directory that hold what was measured. Pages are made from them.
+const MEASURED: [&str; 6] = [
+    record::store::RECORD,
+    record::store::JOURNAL,
+    record::cost::FILE,
+    record::ways::FILE,
+    "experiment.json",
+    "samples",
+];
+
+/// Whether `file` is `read`, or holds what was measured in that directory or in one below it, by whatever name or link.
+fn holds(read: &Path, file: &Path) -> bool {
+    use std::os::unix::fs::MetadataExt;
+
+    let identity = |file: &Path| std::fs::metadata(file).ok().map(|of| (of.dev(), of.ino()));
+    let is_it = |other: &Path| identity(other).is_some_and(|other| Some(other) == identity(file));
+    let directory = if read.is_dir() { Some(read) } else { read.parent() };
+    let is_below = || {
+        let real = std::fs::canonicalize(file).ok()?;
+        let name = real.file_name()?.to_str()?;
+        Some(MEASURED.contains(&name) && real.starts_with(std::fs::canonicalize(directory?).ok()?))
+    };
+    let beside = |directory: &Path| MEASURED.iter().any(|name| is_it(&directory.join(name)));
+    is_it(read) || directory.is_some_and(beside) || is_below() == Some(true)
+}
+
+fn unwritable(path: &Path, error: &io::Error) -> Error {
+    let hint = match error.kind() {
+        ErrorKind::NotFound => "make its directory first, or name a file in one that is there",
+        ErrorKind::NotADirectory => "name a file in a directory",
+        ErrorKind::IsADirectory => "name a file, not a directory",
+        _ => files::hint(error),
+    };
+    let reason = error.raw_os_error().map_or_else(|| error.kind().to_string(), |_| error.to_string());
+    Error::new(format!("write {}: {reason}", path.display()), hint)
+}
+
 /// Writes a page. One that nobody named a place for is no error where it cannot be written: what it shows is kept elsewhere.
-pub fn page(path: &Path, page: &str, is_named: bool) -> Result<(), Error> {
+/// `read` is what it was made from.
+pub fn page(path: &Path, page: &str, is_named: bool, read: &[&Path]) -> Result<(), Error> {
     if is_named {
-        files::write_named(path, page.as_bytes())?;
+        named_file(path, page.as_bytes(), read)?;
     } else if let Err(why) = beside(path, page) {
         words(&format!("note: no page written, {why}: worstcase report DIR --html FILE"));
         return Ok(());

@@ -5,7 +5,7 @@ use record::{Activity, Explanation, Hit, Overview, Record, Unit};
 use units::Nanos;
 
 use super::view::{Block, Cell, DataTable, Figure, Key, Section, figure, heads, unit_name};
-use crate::explanation::{doubts, head, traced, what_helps, words};
+use crate::explanation::{certainty, doubts, head, is_guest, no_parts, traced, what_helps, words, words_of};
 use crate::overview;
 use crate::svg::{Frame, both, lane, legend_class};
 use crate::text::{percent, sentence};
@@ -34,21 +34,23 @@ fn of_load(record: &Record, explanation: &Explanation, unit: Unit) -> Vec<Block>
     let doubts = doubts(explanation, unit);
     blocks.extend(doubts.iter().map(|doubt| Block::Paragraph(sentence(doubt))));
     if explanation.hits.is_empty() {
-        blocks.extend(of_all(&explanation.overview, traced(explanation), unit));
+        blocks.extend(of_all(record, explanation, unit));
         return blocks;
     }
     let totals = totals(&explanation.hits);
     blocks.push(Block::Table(causes(&totals.causes, totals.time, unit)));
-    let helps = what_helps(&totals.causes);
+    let helps = what_helps(&totals.causes, is_guest(record));
     blocks.extend(helps.iter().map(|help| Block::Paragraph(sentence(help))));
     blocks.extend(explanation.hits.iter().take(DRAWN).map(|hit| Block::Figure(account(hit, unit))));
-    blocks.extend(of_all(&explanation.overview, traced(explanation), unit));
+    blocks.extend(of_all(record, explanation, unit));
     blocks
 }
 
 /// Parts of all activations, and what ran beside threads.
-fn of_all(overview: &Overview, all: u64, unit: Unit) -> Vec<Block> {
-    let mut blocks = Vec::new();
+fn of_all(record: &Record, explanation: &Explanation, unit: Unit) -> Vec<Block> {
+    let (overview, all) = (&explanation.overview, traced(explanation));
+    let why_no_parts = no_parts(record, explanation);
+    let mut blocks: Vec<Block> = why_no_parts.iter().map(|why| Block::Paragraph(sentence(why))).collect();
     if !overview.parts.is_empty() {
         blocks.push(Block::Table(parts(overview, all, unit)));
         blocks.extend(overview::end_to_end(overview, unit).map(|text| Block::Paragraph(sentence(&text))));
@@ -128,11 +130,28 @@ fn account(hit: &Hit, unit: Unit) -> Figure {
             .map(|(series, name)| Key { sample: sample(*series), name: (*name).to_owned() })
             .collect(),
         svg: both(frame(900.0), frame(380.0), draw),
-        tables: vec![pieces(hit, unit), stacks(hit)]
+        tables: vec![causes_of(hit, unit), pieces(hit, unit), stacks(hit)]
             .into_iter()
             .filter(|table| !table.rows.is_empty())
             .collect(),
     }
+}
+
+/// What the wake-up's pieces come to, how sure that is, and what shows it.
+fn causes_of(hit: &Hit, unit: Unit) -> DataTable {
+    let rows = hit.causes.iter().map(|cause| {
+        vec![
+            Cell::text(words_of(cause)),
+            Cell::number(figure(unit, cause.length)),
+            Cell::number(percent(cause.length.0, hit.latency.0) + " %"),
+            Cell::text(certainty(cause.certainty)),
+            Cell::text(cause.witness.clone()),
+        ]
+    });
+    let time = format!("time, {}", unit_name(unit));
+    let mut head = heads("cause", &[&time, "share"]);
+    head.extend([Cell::text("certainty"), Cell::text("seen by")]);
+    DataTable::new("Its causes", head, rows.collect()).at_most(PIECES)
 }
 
 fn pieces(hit: &Hit, unit: Unit) -> DataTable {

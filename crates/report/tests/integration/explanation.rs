@@ -3,7 +3,7 @@
 use histogram::Histogram;
 use record::{
     Activity, Cause, Certainty, Class, Explanation, Handler, HandlerKind, Hit, LostEvents, Overview,
-    PathLengths, PathPart, Piece, Record, Stage, Tracing, WatchSummary,
+    PathLengths, PathPart, Piece, Record, Stage, Tracing, Wake, WatchSummary,
 };
 use report::Style;
 use units::{CpuId, Nanos};
@@ -220,7 +220,7 @@ fn where_all_late_wake_ups_came_while_the_trace_was_read_a_longer_run_is_next() 
     assert!(command.contains(" --duration "), "{command}");
     record.explanations.iter_mut().for_each(|one| one.tracing.blind = 0);
     let (command, _) = report::next::run::of_explanations(&record, "run", &|_| true).swap_remove(0);
-    assert!(command.contains("--export"), "none came: a longer run is no better: {command}");
+    assert!(command.ends_with("check"), "none came: nothing to export, a longer run is no better: {command}");
 }
 
 #[test]
@@ -230,4 +230,123 @@ fn the_page_draws_the_worst_wake_ups_and_escapes_names() {
     assert!(page.contains("&#60;b&#62;stress") || page.contains("&lt;b&gt;stress"), "names are text");
     assert!(!page.contains("<b>stress"));
     assert!(page.contains("What the CPU did until the thread ran again"));
+}
+
+/// An explained record whose traced repetition had these latencies, of one series.
+fn with_latencies(latencies: &[u64]) -> Record {
+    let mut record = explained();
+    let explanation = &mut record.explanations[0];
+    explanation.tracing.blind = 0;
+    explanation.scenario.series.truncate(1);
+    let series = &mut explanation.scenario.series[0];
+    series.observed = Histogram::default();
+    series.worst.clear();
+    for latency in latencies {
+        series.observed.record(Nanos(*latency));
+        let (due, activation) = (Nanos::ZERO, 0);
+        series.worst.push(record::Sample { latency: Nanos(*latency), due, activation });
+    }
+    record
+}
+
+fn text_and_page(record: &Record) -> [String; 2] {
+    let page = report::page::page(std::slice::from_ref(record)).unwrap();
+    [report::explanation::text(record, &Style { width: 200, ..Style::default() }), page]
+}
+
+#[test]
+fn where_no_wake_up_was_traced_none_is_said_to_be_in_time() {
+    let mut record = with_latencies(&[]);
+    record.explanations[0].hits.clear();
+    for shown in text_and_page(&record) {
+        assert!(shown.contains("othing was traced: no wake-up came"), "{shown}");
+        assert!(!shown.contains("o wake-up was later than"), "{shown}");
+    }
+    let mut record = with_latencies(&[1_000]);
+    record.explanations[0].hits.clear();
+    let text = report::explanation::text(&record, &Style::default());
+    assert!(text.contains("no wake-up was later than 400.0 us"), "{text}");
+}
+
+#[test]
+fn a_worst_wake_up_that_is_not_explained_stands_above_the_worst_that_is() {
+    for shown in text_and_page(&with_latencies(&[5_000_000, 7_240_300])) {
+        assert!(
+            shown.contains("worst traced wake-up was 7240.3 us late on CPU 0: it is not explained"),
+            "{shown}"
+        );
+        assert!(!shown.contains("The worst: "), "{shown}");
+    }
+    let text = report::explanation::text(&with_latencies(&[5_000_000, 7_240_300]), &Style::default());
+    assert!(text.contains("The worst that was explained: 5000.0 us on CPU 1"), "{text}");
+    let [text, page] = text_and_page(&with_latencies(&[5_000_000]));
+    assert!(text.contains("The worst: 5000.0 us"), "{text}");
+    assert!(!text.contains("it is not explained") && !page.contains("it is not explained"), "{text}");
+}
+
+#[test]
+fn a_table_of_parts_that_is_not_there_says_why() {
+    let mut record = explained();
+    record.explanations[0].overview.parts.clear();
+    let said = |record: &Record, why: &str| {
+        for shown in text_and_page(record) {
+            assert!(shown.contains("o table of the parts of") && shown.contains(why), "{why}: {shown}");
+        }
+    };
+    said(&record, "hides the names of functions");
+    record.explanations[0].tracing.absent.clear();
+    said(&record, "the trace has none of them whole");
+    for wake in [Wake::Timerfd, Wake::PosixTimer, Wake::Deadline] {
+        record.header.plan.timer_mut().unwrap().wake = wake;
+        said(&record, "these threads wait otherwise");
+    }
+}
+
+#[test]
+fn a_load_that_was_not_explained_beside_others_that_were_says_why() {
+    let mut record = explained();
+    record.warnings.push(record::validity::not_explained("vm was not explained: no room", ""));
+    let text = report::explanation::text(&record, &Style::default());
+    assert!(text.contains("vm was not explained: no room"), "{text}");
+}
+
+#[test]
+fn a_page_has_the_causes_of_each_wake_up_with_certainty_and_witness() {
+    let page = report::page::page(&[explained()]).unwrap();
+    let tables = page.matches("<span>Its causes</span>").count();
+    assert_eq!(tables, 2, "one a wake-up that is drawn");
+    let first = &page[page.find("Its causes").unwrap()..];
+    for expected in
+        ["likely", "it gave way at a resched point (__cond_resched)", "99.8 %", "certainty", "seen by"]
+    {
+        assert!(first.contains(expected), "{expected}");
+    }
+}
+
+#[test]
+fn a_guest_is_not_sent_to_its_firmware_nor_a_machine_to_its_host() {
+    let mut record = explained();
+    for cause in record.explanations[0].hits.iter_mut().flat_map(|hit| &mut hit.causes) {
+        cause.class = Class::Host;
+    }
+    let mut shown = |virtualization: &str| {
+        record.header.machine.virtualization = record::Fact::Value(virtualization.into());
+        text_and_page(&record).concat()
+    };
+    let guest = shown("kvm");
+    assert!(guest.contains("rn-guest-steal") && !guest.contains("fw-smi"), "{guest}");
+    let metal = shown("none");
+    assert!(metal.contains("fw-smi") && !metal.contains("rn-guest-steal"), "{metal}");
+}
+
+#[test]
+fn activations_whose_switch_is_missing_are_said_to_be_in_the_first_parts() {
+    let mut record = explained();
+    record.explanations[0].overview.parts[..4].iter_mut().for_each(|part| part.lengths.record(Nanos(9_000)));
+    for shown in text_and_page(&record) {
+        assert!(
+            shown.contains("(of 1 the trace lacks the switch: their parts before it are here)"),
+            "{shown}"
+        );
+    }
 }

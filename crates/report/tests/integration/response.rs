@@ -118,7 +118,7 @@ fn what_a_card_stamps_are_rows_and_columns_of_their_own() {
     let worst = "send 5.0 us, transmit 0.7 us, wire 20.3 us, peer unknown, deliver unknown, receive 3.6 us.";
     assert!(words.contains(worst), "{text}");
     let page = report::page::page(&[by_card()]).unwrap();
-    let table = &page[page.find("The longest responses</caption>").unwrap()..];
+    let table = &page[page.find("The longest responses</span></caption>").unwrap()..];
     let head = &table[..table.find("</thead>").unwrap_or_else(|| table.find("</tr>").unwrap())];
     let places = parts.map(|part| head.find(&format!(">{part}")).unwrap_or_else(|| panic!("{part}: {head}")));
     assert!(places.is_sorted(), "{head}");
@@ -130,7 +130,7 @@ fn the_page_has_the_parts_of_each_of_the_worst_and_says_of_which_nothing_is_know
     for words in ["The longest responses", "max receive", "lost frames"] {
         assert!(page.contains(words), "{words}");
     }
-    let table = &page[page.find("The longest responses</caption>").unwrap()..];
+    let table = &page[page.find("The longest responses</span></caption>").unwrap()..];
     let table = &table[..table.find("</table>").unwrap()];
     let rows: Vec<&str> = table.split("<tr").skip(2).collect();
     assert!(rows[0].contains("21.0"), "{}", rows[0]);

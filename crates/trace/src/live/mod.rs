@@ -298,7 +298,7 @@ mod tests {
     use sysroot::Tree;
 
     #[test]
-    fn a_kernel_without_events_is_told_by_its_missing_page_header() {
+    fn a_kernel_without_events_is_known_by_its_missing_page_header() {
         let root = SysRoot::of(Tree::whole([("/t/current_tracer".to_owned(), b"nop".to_vec())]));
         let error = layout(&root, "/t").unwrap_err();
         assert_eq!(error.path, "/t/events/header_page");

@@ -25,7 +25,7 @@ impl Shown {
     /// At the end of what is measured in `directory`: prints it, and writes its page beside its file.
     pub fn conclude(&self, directory: &Path, json: bool) -> Result<()> {
         self.print(json)?;
-        self.write_page(&directory.join(store::PAGE), false)
+        self.write_page(&directory.join(store::PAGE), false, &[])
     }
 
     /// Tables, or the answer for programs.
@@ -40,9 +40,9 @@ impl Shown {
 
     /// Writes the page. Where nobody asked for it (`is_named`), one that cannot be written is no error: what was measured is
     /// kept in the records.
-    pub fn write_page(&self, path: &Path, is_named: bool) -> Result<()> {
+    pub fn write_page(&self, path: &Path, is_named: bool, read: &[&Path]) -> Result<()> {
         let page = report::experiment::page(&self.experiment).map_err(|error| Error::new(error, ""))?;
-        output::page(path, &page, is_named)
+        output::page(path, &page, is_named, read)
     }
 }
 

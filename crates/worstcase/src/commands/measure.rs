@@ -109,6 +109,9 @@ impl Measure {
     /// Measures and shows, and prints what is to stand below the table. The `means` come from the program: the agent has few.
     pub fn run(self, means: &Means, below: Option<Below>) -> Result<ExitCode> {
         output::quiet(self.measuring.quiet);
+        if let Some(file) = self.histogram.as_deref().filter(|file| file.as_os_str() != "-") {
+            output::check_file(file, &[])?;
+        }
         let run = Run::prepare(self.request()?, means)?;
         let header = run.header();
         self.check_single_cpu(&header.plan)?;
@@ -227,7 +230,7 @@ impl Measure {
         if path.as_os_str() == "-" {
             return output::final_data(&text);
         }
-        Ok(files::write_named(path, text.as_bytes())?)
+        output::named_file(path, text.as_bytes(), &[])
     }
 
     /// The verdict: with the table after our own displays, in one line on standard error after other tools' lines.

@@ -117,6 +117,9 @@ const LARGEST: u64 = 16 << 20;
 impl Monitor {
     /// Measures until its time is over, or Ctrl-C.
     pub fn run(self) -> Result<ExitCode> {
+        if let Some(file) = &self.out {
+            output::check_file(file, &self.files_read())?;
+        }
         let calibration = self.calibration.as_deref().map(read).transpose()?;
         let earlier = self.against.as_deref().map(read).transpose()?;
         if calibration.as_ref().is_some_and(|record| !record.loop_back) {
@@ -148,10 +151,14 @@ impl Monitor {
         self.conclude(&taking.record, earlier.as_ref())
     }
 
+    fn files_read(&self) -> Vec<&std::path::Path> {
+        [&self.against, &self.calibration].into_iter().flatten().map(PathBuf::as_path).collect()
+    }
+
     fn conclude(&self, record: &Monitoring, earlier: Option<&Monitoring>) -> Result<ExitCode> {
         let json = || serde_json::to_string_pretty(record).map(|json| json + "\n").unwrap_or_default();
         if let Some(path) = &self.out {
-            files::write_named(path, json().as_bytes())?;
+            output::named_file(path, json().as_bytes(), &self.files_read())?;
         }
         output::final_data(&if self.json { json() } else { text::of(record, earlier) })?;
         let is_over = |limit: Nanos| {

@@ -97,9 +97,14 @@ impl Report {
             // An estimate that was asked for is on a page that was asked for.
             let extreme = self.extreme.filter(|_| self.html.is_some());
             let page = report::page::page_with(&records, extreme).map_err(|error| Error::new(error, ""))?;
-            output::page(&path, &page, self.html.is_some())?;
+            output::page(&path, &page, self.html.is_some(), &self.read())?;
         }
         Ok(self.code(&records))
+    }
+
+    /// What is shown, and must not be written over.
+    fn read(&self) -> Vec<&Path> {
+        self.records.iter().map(PathBuf::as_path).collect()
     }
 
     fn trade_off(&self) -> Result<ExitCode> {
@@ -110,7 +115,7 @@ impl Report {
         })?;
         if let Some(path) = &self.html {
             let page = trade.page().map_err(|error| Error::new(error, ""))?;
-            output::page(path, &page, true)?;
+            output::page(path, &page, true, &self.read())?;
         }
         Ok(ExitCode::SUCCESS)
     }
@@ -136,7 +141,7 @@ impl Report {
         output::final_data(&text)?;
         if let (Some(path), Some(page)) = (self.page_to_write(), page) {
             let page = page.map_err(|error| Error::new(error, ""))?;
-            output::page(&path, &page, self.html.is_some())?;
+            output::page(&path, &page, self.html.is_some(), &self.read())?;
         }
         Ok(ExitCode::SUCCESS)
     }
@@ -181,7 +186,7 @@ impl Report {
         let hint = "name one of its records: they lie in directories below it";
         self.refuse_options_of_records("an experiment", hint)?;
         shown.print(self.json)?;
-        self.page_path().map_or(Ok(()), |path| shown.write_page(&path, self.html.is_some()))?;
+        self.page_path().map_or(Ok(()), |path| shown.write_page(&path, self.html.is_some(), &self.read()))?;
         Ok(ExitCode::SUCCESS)
     }
 

@@ -13,6 +13,8 @@ use units::{CpuId, Nanos};
 const DUE: u64 = 5_000_000_000;
 const LATENCY: u64 = 700_000_000;
 
+const SWITCH: &str = "the -> hog [7] priority 0 state D -> probe/1 [9] priority 1";
+
 fn event(at: i64, cpu: u32, task: i32, name: &str, text: &str) -> TraceEvent {
     TraceEvent { at, cpu: CpuId(cpu), task, name: name.into(), text: text.into() }
 }
@@ -45,7 +47,7 @@ fn hit() -> Hit {
             event(-1_000, 0, 4, "ipi", &format!("to 1 from f for {}", "g".repeat(300))),
             event(2_000, 1, 7, "waking", "probe/1 [9] priority 1"),
             event(2_500, 1, 7, "stack", "a < b"),
-            event(699_000_000, 1, 7, "switch", "the -> hog [7] priority 0 -> probe/1 [9] priority 1"),
+            event(699_000_000, 1, 7, "switch", SWITCH),
         ],
         left_out: 0,
     }
@@ -107,6 +109,27 @@ fn a_trace_dat_has_each_event_once_at_its_time() {
 }
 
 #[test]
+fn a_switch_has_the_state_that_the_record_has_and_none_where_it_has_none() {
+    for (state, expected) in [(" state D", Some(2)), (" state R+", Some(256)), ("", None)] {
+        let directory = tempfile::tempdir().unwrap();
+        let mut record = record(directory.path());
+        let switches = record.explanations[0].hits.iter_mut().flat_map(|hit| &mut hit.events);
+        switches.for_each(|event| event.text = event.text.replace(" state D", state));
+        std::fs::write(directory.path().join("record.json"), serde_json::to_vec(&record).unwrap()).unwrap();
+        let saved = Saved::open(&export("trace.dat", directory.path())).unwrap();
+        let mut events = saved.events(&saved.buffers()[0]).unwrap();
+        let mut seen = Vec::new();
+        while let Some(item) = events.next_item().unwrap() {
+            let Item::Event(event) = item else { panic!("{item:?}") };
+            if event.name() == "sched_switch" {
+                seen.push(event.unsigned("prev_state"));
+            }
+        }
+        assert_eq!(seen, [expected], "{state}");
+    }
+}
+
+#[test]
 fn trace_cmd_reads_it() {
     let directory = tempfile::tempdir().unwrap();
     record(directory.path());
@@ -119,8 +142,10 @@ fn trace_cmd_reads_it() {
     assert!(output.status.success(), "{text}{errors}");
     let line = text.lines().find(|line| line.contains("sched_switch:")).unwrap_or_else(|| panic!("{text}"));
     assert!(line.contains("[001]") && line.contains("5.699000") && line.contains("probe/1:9"), "{line}");
-    let late = "worstcase: woke up 700000000 ns late: Rival, the -> hog [7]";
+    let late =
+        "worstcase: woke up 700000000 ns late: a thread of the same or a higher priority, the -> hog [7]";
     assert!(text.contains(late) && text.contains("sched_waking:"), "{text}");
+    assert!(line.contains("[0] D ==> "), "{line}");
 }
 
 #[test]
@@ -177,4 +202,103 @@ fn an_export_needs_a_file_and_a_record_that_was_traced() {
     let first = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/records/first");
     let untraced = run(&["explain", first.to_str().unwrap(), "--export", "json", "--output", "/dev/null"]);
     assert!(String::from_utf8_lossy(&untraced.stderr).contains("this run was not traced"));
+}
+
+fn stderr_of(words: &[&str]) -> String {
+    let ended = Command::new(env!("CARGO_BIN_EXE_worstcase")).args(words).output().unwrap();
+    assert_eq!(ended.status.code(), Some(2), "{words:?}");
+    String::from_utf8_lossy(&ended.stderr).into_owned()
+}
+
+#[test]
+fn a_run_that_could_not_be_traced_says_why() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut record = record(directory.path());
+    record.explanations.clear();
+    let warning = record::validity::not_explained("idle was not explained: no tracefs", "mount tracefs");
+    record.warnings.push(warning);
+    std::fs::write(directory.path().join("record.json"), serde_json::to_vec(&record).unwrap()).unwrap();
+    let text = stderr_of(&["explain", directory.path().to_str().unwrap()]);
+    assert!(text.contains("idle was not explained: no tracefs\n  hint: mount tracefs"), "{text}");
+    assert!(!text.contains("this run was not traced"), "{text}");
+}
+
+#[test]
+fn an_export_of_no_wake_up_is_refused() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut record = record(directory.path());
+    record.explanations[0].hits.clear();
+    std::fs::write(directory.path().join("record.json"), serde_json::to_vec(&record).unwrap()).unwrap();
+    let (place, file) = (directory.path().to_str().unwrap(), directory.path().join("file"));
+    for form in ["perfetto", "trace.dat"] {
+        let text = stderr_of(&["explain", place, "--export", form, "-o", file.to_str().unwrap()]);
+        assert!(text.contains("nothing to export") && !file.exists(), "{text}");
+    }
+    assert!(export("json", directory.path()).exists(), "it has the tables all the same");
+}
+
+#[test]
+fn an_output_that_is_the_record_which_is_read_is_refused() {
+    let directory = tempfile::tempdir().unwrap();
+    record(directory.path());
+    let kept = directory.path().join("record.json");
+    let before = std::fs::read(&kept).unwrap();
+    let (soft, hard) = (directory.path().join("soft"), directory.path().join("hard"));
+    std::os::unix::fs::symlink(&kept, &soft).unwrap();
+    std::fs::hard_link(&kept, &hard).unwrap();
+    let refused = |words: &[&str], output: &Path| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_worstcase"));
+        let ended = command.args(words).arg(output).output().unwrap();
+        let text = String::from_utf8_lossy(&ended.stderr).into_owned();
+        assert_eq!(ended.status.code(), Some(2), "{words:?} {output:?}: {text}");
+        assert!(text.contains("would be lost") && text.contains("hint: name another file"), "{text}");
+        assert_eq!(std::fs::read(&kept).unwrap(), before, "{words:?} {output:?}");
+    };
+    let (place, file) = (directory.path().to_str().unwrap(), kept.to_str().unwrap());
+    for read in [place, file] {
+        for output in [&kept, &soft, &hard] {
+            for form in ["json", "perfetto", "trace.dat"] {
+                refused(&["explain", read, "--export", form, "-o"], output);
+            }
+            refused(&["report", read, "--html"], output);
+        }
+    }
+    // What an experiment is made of lies below it.
+    let above = directory.path().join("above");
+    std::fs::create_dir_all(above.join("off-1")).unwrap();
+    std::fs::copy(&kept, above.join("record.json")).unwrap();
+    std::fs::copy(&kept, above.join("off-1/record.json")).unwrap();
+    refused(&["report", above.to_str().unwrap(), "--html"], &above.join("off-1/record.json"));
+    refused(&["report", place, above.to_str().unwrap(), "--html"], &above.join("record.json"));
+}
+
+#[test]
+fn an_output_that_cannot_be_written_says_what_to_do() {
+    let directory = tempfile::tempdir().unwrap();
+    record(directory.path());
+    let place = directory.path().to_str().unwrap();
+    let missing = directory.path().join("none/file");
+    let words = ["explain", place, "--export", "json", "-o"];
+    for (output, hint) in
+        [(missing.as_path(), "make its directory first"), (directory.path(), "not a directory")]
+    {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_worstcase"));
+        let ended = command.args(words).arg(output).output().unwrap();
+        let text = String::from_utf8_lossy(&ended.stderr).into_owned();
+        assert_eq!(ended.status.code(), Some(2), "{text}");
+        assert!(text.contains("hint: ") && text.contains(hint), "{text}");
+    }
+}
+
+#[test]
+fn a_record_whose_pieces_do_not_sum_to_its_latency_is_refused() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut record = record(directory.path());
+    record.explanations[0].hits[1].pieces[0].length = Nanos(2_001);
+    std::fs::write(directory.path().join("record.json"), serde_json::to_vec(&record).unwrap()).unwrap();
+    for command in ["explain", "report"] {
+        let text = stderr_of(&[command, directory.path().to_str().unwrap()]);
+        assert!(text.contains("700000000 ns late, and its pieces sum to 700000001 ns"), "{text}");
+        assert!(text.contains("hint: was it edited?"), "{text}");
+    }
 }

@@ -236,7 +236,7 @@ impl CostCommand {
         if cost.interrupted.is_some() {
             output::paragraph(&kept(cost, directory.path()));
         }
-        output::page(&directory.path().join(PAGE), &page, true)?;
+        output::page(&directory.path().join(PAGE), &page, true, &[])?;
         let is_open = earlier.is_some_and(|earlier| !shows_cost(earlier, cost));
         let next = match earlier {
             _ if self.json => None,

@@ -98,11 +98,18 @@ impl Explain {
         let path = self.record.unwrap_or_default();
         let record = store::load(&path)?;
         if record.explanations.is_empty() {
-            let message = format!("{}: this run was not traced", path.display());
-            return Err(Error::new(message, "worstcase bench --explain measures and explains"));
+            let (why, hint) = report::explanation::not_explained(&record)
+                .unwrap_or(("this run was not traced", "worstcase bench --explain measures and explains"));
+            return Err(Error::new(format!("{}: {why}", path.display()), hint));
         }
         if let Some((form, file)) = self.export.zip(self.output) {
-            files::write_named(&file, &form.file(&record.explanations)?)?;
+            let has_none = record.explanations.iter().all(|one| one.hits.is_empty());
+            if has_none && !matches!(form, Form::Json) {
+                let message =
+                    format!("{}: no wake-up was explained, so there is nothing to export", path.display());
+                return Err(Error::new(message, format!("worstcase explain {} says why", path.display())));
+            }
+            output::named_file(&file, &form.file(&record.explanations)?, &[&path])?;
             let hits = record.explanations.iter().map(|one| one.hits.len()).sum::<usize>();
             let hits = count_of(hits as u64, "late wake-up");
             output::news(&format!("{}: {hits}, for {}", file.display(), form.readers()));

@@ -56,6 +56,10 @@ pub struct Explain {
 
 impl Explain {
     pub fn run(self) -> Result<ExitCode> {
+        if let Some(file) = &self.folded {
+            // Before the boots.
+            output::check_file(file, &[&self.directory])?;
+        }
         let place = origin::place(&self.directory)?;
         let guest = origin::guest(place, self.guest_binary.as_deref())?;
         let signals = Signals::take()?;
@@ -71,7 +75,7 @@ impl Explain {
     fn show(&self, seen: &[OfLoad]) -> Result<()> {
         let found: Vec<Account> = seen.iter().flat_map(|of_load| of_load.accounts.clone()).collect();
         if let Some(path) = &self.folded {
-            files::write_whole(path, microscope::folded(&found).as_bytes())?;
+            output::named_file(path, microscope::folded(&found).as_bytes(), &[&self.directory])?;
         }
         if self.json {
             return as_json(&found);

@@ -123,7 +123,7 @@ impl Ladder {
         let shown = shown(&directory)?;
         if self.markdown {
             output::final_data(&report::experiment::markdown(&shown.experiment))?;
-            shown.write_page(&directory.join(record::store::PAGE), false)?;
+            shown.write_page(&directory.join(record::store::PAGE), false, &[])?;
         } else {
             shown.conclude(&directory, self.json)?;
         }
