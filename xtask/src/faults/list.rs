@@ -344,8 +344,8 @@ pub const ALL: &[Fault] = &[
     Fault {
         name: "throttled-threads-are-late-by-an-idle-state",
         file: "crates/explain/src/cause.rs",
-        is: "name == \"sched_rt_period_timer\"",
-        becomes: "name == \"sched_rt_period\"",
+        is: "= [\"sched_rt_period_timer\"]",
+        becomes: "= [\"sched_rt_period\"]",
         found_by: Tests { package: "explain", executable: Some("integration"), tests: "" },
     },
     Fault {
