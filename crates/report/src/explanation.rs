@@ -39,7 +39,9 @@ fn one(record: &Record, explanation: &Explanation, unit: Unit, style: &Style) ->
         style.paint(Tone::Strong, &wrapped(&format!("{load}: {}", head(record, explanation, unit)), 0));
     text.extend(doubts(explanation, unit).iter().map(|doubt| wrapped(doubt, 2)));
     let overview = overview::text(&explanation.overview, traced(explanation), unit, style);
-    let overview = no_parts(record, explanation).map_or(String::new(), |why| wrapped(&why, 0)) + &overview;
+    let why_no_parts = no_parts(record, explanation).map(|why| wrapped(&why, 0));
+    let gap = if why_no_parts.is_some() && !overview.is_empty() { "\n" } else { "" };
+    let overview = why_no_parts.unwrap_or_default() + gap + &overview;
     let Some(hit) = explanation.hits.first() else { return text + &overview };
     let totals = totals(&explanation.hits);
     text += "\n";
