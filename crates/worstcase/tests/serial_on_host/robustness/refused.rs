@@ -30,7 +30,11 @@ fn places_that_cannot_be_written_to_are_refused() {
     let file = "choose a file that does not exist yet";
     check(&["measure", "--samples-file", "stdout"], "create stdout: File exists", file);
     check(&["measure", "--samples-file", "nowhere/samples"], "create nowhere/samples: No such file", file);
-    check(&["measure", "--histogram", "nowhere/h"], "write nowhere/h: No such file", "make its directory first");
+    check(
+        &["measure", "--histogram", "nowhere/h"],
+        "write nowhere/h: No such file",
+        "make its directory first",
+    );
 }
 
 #[test]
