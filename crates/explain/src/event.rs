@@ -1,6 +1,6 @@
 //! Events of the kernel's trace, as far as they say what a CPU did.
 
-use record::TraceEvent;
+use record::{ThreadState, TraceEvent};
 use trace::Symbols;
 use units::{CpuId, CpuList, Nanos};
 
@@ -158,9 +158,8 @@ pub struct Task {
     pub name: String,
     /// Its priority.
     pub priority: Option<i32>,
-    /// Of one that gives way: in which state, as `sched_switch` since Linux 4.14 counts it: 1 asleep, 2 not interruptible, 256
-    /// preempted, ... None where the event does not say it.
-    pub state: Option<u16>,
+    /// Of one that gives way; none where the event does not say it.
+    pub state: Option<ThreadState>,
 }
 
 /// What runs on top of a thread.
@@ -300,27 +299,11 @@ fn callers(event: &trace::Event<'_>, symbols: &Symbols) -> Vec<String> {
     event.addresses("caller").into_iter().map(name).collect()
 }
 
-/// States of a thread that gives way, from the lowest bit on, and that it was preempted: as `sched_switch` prints them since Linux
-/// 4.14 (include/trace/events/sched.h).
-const STATES: [&str; 8] = ["S", "D", "T", "t", "X", "Z", "P", "I"];
-const PREEMPTED: u16 = 1 << STATES.len();
-
-fn state(event: &trace::Event<'_>) -> Option<u16> {
-    let Some(trace::Value::Text(text)) = event.value("prev_state") else {
-        return u16::try_from(event.unsigned("prev_state")? & 0x1ff).ok();
-    };
-    let bit = |letter: &str| STATES.iter().position(|state| *state == letter).map_or(0, |bit| 1 << bit);
-    let letters = text.trim().trim_end_matches('+').split('|');
-    let preempted = if text.trim().ends_with('+') { PREEMPTED } else { 0 };
-    Some(letters.fold(preempted, |bits, letter| bits | bit(letter)))
-}
-
-/// `S`, `D`, `R+` where it was preempted.
-fn state_in_letters(bits: u16) -> String {
-    let set = STATES.iter().enumerate().filter(|(bit, _)| bits >> bit & 1 != 0);
-    let letters = set.map(|(_, letter)| *letter).collect::<Vec<_>>().join("|");
-    let letters = if letters.is_empty() { "R" } else { &letters };
-    format!("{letters}{}", if bits & PREEMPTED != 0 { "+" } else { "" })
+fn state(event: &trace::Event<'_>) -> Option<ThreadState> {
+    match event.value("prev_state") {
+        Some(trace::Value::Text(text)) => text.trim().parse().ok(),
+        _ => event.unsigned("prev_state").map(ThreadState::of_bits),
+    }
 }
 
 /// Whether it is the function of a timer that a thread sets to have itself woken: sleeps and timeouts, and timerlat's.
@@ -378,7 +361,7 @@ impl Kind {
 impl Task {
     fn words(&self) -> String {
         let priority = self.priority.map_or(String::new(), |priority| format!(" priority {priority}"));
-        let state = self.state.map_or(String::new(), |state| format!(" state {}", state_in_letters(state)));
+        let state = self.state.map_or(String::new(), |state| format!(" state {state}"));
         format!("{} [{}]{priority}{state}", self.name, self.tid)
     }
 }

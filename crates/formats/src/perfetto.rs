@@ -1,9 +1,9 @@
 //! Perfetto's traces (protos/perfetto/trace): packets of ftrace events, from which its tools make tracks of CPUs and threads,
 //! and the account of each late wake-up as slices of a track.
 
-use record::{Activity, Explanation, Hit};
+use record::{Activity, Explanation, Hit, ThreadState};
 
-use crate::trace_events::{Kept, PREEMPTED, Thread, What, all};
+use crate::trace_events::{Kept, Thread, What, all};
 
 /// Fields of a `TracePacket`.
 const PACKET: u32 = 1;
@@ -107,9 +107,10 @@ fn ftrace(event: &Kept) -> Message {
 
 /// Without the kernel's version Perfetto reads states as those of Linux 4.4 (src/trace_processor/types/task_state.cc), which had
 /// other bits from the fifth on: preempted, parked, and no idle kernel thread, which is in no interruptible sleep.
-fn state_of_old(state: u16) -> u64 {
+fn state_of_old(state: ThreadState) -> u64 {
+    let state = state.bits();
     const ALIKE: u16 = 0xf;
-    let others = [(0x10, 0x10), (0x20, 0x20), (0x40, 0x200), (0x80, 0x2), (PREEMPTED, 0x800)];
+    let others = [(0x10, 0x10), (0x20, 0x20), (0x40, 0x200), (0x80, 0x2), (ThreadState::PREEMPTED, 0x800)];
     let moved = others.iter().filter(|(new, _)| state & new != 0);
     moved.fold(u64::from(state & ALIKE), |bits, (_, old)| bits | old)
 }

@@ -216,7 +216,7 @@ fn data(event: &Kept) -> Vec<u8> {
         What::Switch(previous, next) => {
             head(&mut data, SWITCH);
             thread(&mut data, previous);
-            data.u64(previous.state.unwrap_or_default().into());
+            data.u64(previous.state.unwrap_or_default().bits().into());
             thread(&mut data, next);
         }
         What::Waking(woken) => {

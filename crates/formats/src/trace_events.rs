@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use record::{Explanation, Hit, TraceEvent};
+use record::{Explanation, Hit, ThreadState, TraceEvent};
 
 /// An event of all that were kept.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -31,14 +31,9 @@ pub(crate) struct Thread {
     pub tid: i32,
     /// The kernel's priority; 120 where it is unknown.
     pub priority: i32,
-    /// Of one that gives way: its state, as `sched_switch` since Linux 4.14 counts it. None where the record does not have it.
-    pub state: Option<u16>,
+    /// Of one that gives way; none where the record does not have it.
+    pub state: Option<ThreadState>,
 }
-
-/// Letters of states, from the lowest bit on (include/trace/events/sched.h).
-const STATES: [&str; 8] = ["S", "D", "T", "t", "X", "Z", "P", "I"];
-/// Of a thread that was preempted.
-pub(crate) const PREEMPTED: u16 = 1 << STATES.len();
 
 /// All events of all hits, in order of time for each CPU: one that stands in two hits is one. `due` and `woke` of each hit are
 /// events too.
@@ -92,7 +87,7 @@ fn thread(text: &str) -> Option<Thread> {
     let (name, rest) = text.rsplit_once(" [")?;
     let (tid, rest) = rest.split_once(']')?;
     let (priority, state) = match rest.split_once(" state ") {
-        Some((priority, letters)) => (priority, Some(state(letters)?)),
+        Some((priority, letters)) => (priority, Some(letters.parse().ok()?)),
         None => (rest, None),
     };
     let priority = match priority.strip_prefix(" priority ") {
@@ -101,16 +96,6 @@ fn thread(text: &str) -> Option<Thread> {
         None => return None,
     };
     Some(Thread { name: name.to_owned(), tid: tid.parse().ok()?, priority, state })
-}
-
-/// `S`, `R+`, `D|T`
-fn state(letters: &str) -> Option<u16> {
-    let (letters, preempted) = letters.strip_suffix('+').map_or((letters, 0), |letters| (letters, PREEMPTED));
-    let mut bits = preempted;
-    for letter in letters.split('|').filter(|letter| *letter != "R") {
-        bits |= 1 << STATES.iter().position(|state| *state == letter)?;
-    }
-    Some(bits)
 }
 
 /// What threads are called, as far as an event says it.
@@ -143,7 +128,7 @@ mod tests {
             let Some(What::Switch(previous, next)) = switch(&text) else { panic!("{text}") };
             assert_eq!(
                 (previous, next),
-                (Thread { state: Some(bits), ..known("hog", 7, 0) }, known("b", 1, 5))
+                (Thread { state: Some(ThreadState::of_bits(bits)), ..known("hog", 7, 0) }, known("b", 1, 5))
             );
         }
     }
