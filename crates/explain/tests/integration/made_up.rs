@@ -1,6 +1,7 @@
 //! Events in few words.
 
-use explain::{Event, Frame, Kind, Task, Window};
+use explain::{Event, Frame, Kind, Task, Usual, Window, account};
+use record::{Certainty, Class};
 use units::{CpuId, Nanos};
 
 /// The thread that measures.
@@ -70,4 +71,38 @@ impl Script {
             ..Window::default()
         }
     }
+}
+
+/// What is usual of the wake-ups here.
+pub const USUAL: Usual = Usual {
+    before_interrupt: Nanos(2_000),
+    in_interrupt: Nanos(500),
+    runnable: Nanos(2_000),
+    scheduling: Nanos(1_000),
+    running: Nanos(1_000),
+};
+
+/// User space.
+pub const USER: &str = "try_to_wake_up hrtimer_wakeup hrtimer_interrupt asm_sysvec_apic_timer_interrupt";
+
+/// The idle thread, on its way to sleep.
+pub const IDLE: &str = "try_to_wake_up hrtimer_wakeup hrtimer_interrupt asm_sysvec_apic_timer_interrupt \
+                    default_idle_call do_idle cpu_startup_entry";
+/// One that gives way when it ends.
+pub const TO_USER: &str = "__schedule schedule exit_to_user_mode_prepare syscall_exit_to_user_mode do_syscall_64 \
+                       entry_SYSCALL_64_after_hwframe";
+
+/// The cause that is most of the latency, its share in percent.
+pub fn main_cause(window: &Window) -> (Class, String, Certainty, u64) {
+    main_cause_of(window, &USUAL)
+}
+
+pub fn main_cause_of(window: &Window, usual: &Usual) -> (Class, String, Certainty, u64) {
+    let account = account(window, Some(usual));
+    let sum: u64 = account.pieces.iter().map(|piece| piece.length.0).sum();
+    assert_eq!(sum, window.latency().0, "{:#?}", account.pieces);
+    let of_causes: u64 = account.causes.iter().map(|cause| cause.length.0).sum();
+    assert_eq!(of_causes, sum, "{:#?}", account.causes);
+    let cause = &account.causes[0];
+    (cause.class, cause.culprit.clone(), cause.certainty, cause.length.0 * 100 / sum)
 }

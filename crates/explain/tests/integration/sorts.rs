@@ -4,15 +4,7 @@ use explain::{Frame, Kind, Usual, Window, account};
 use record::{Activity, Certainty, Class, Stage};
 use units::{CpuId, CpuList, Nanos};
 
-use crate::made_up::{OTHER, OWN, Script, task};
-
-const USUAL: Usual = Usual {
-    before_interrupt: Nanos(2_000),
-    in_interrupt: Nanos(500),
-    runnable: Nanos(2_000),
-    scheduling: Nanos(1_000),
-    running: Nanos(1_000),
-};
+use crate::made_up::{IDLE, OTHER, OWN, Script, TO_USER, USER, USUAL, main_cause, main_cause_of, task};
 
 /// Of a machine on which the timer's interrupt comes at once.
 const USUAL_OF_SHORT: Usual = Usual { before_interrupt: Nanos(500), ..USUAL };
@@ -20,33 +12,9 @@ const USUAL_OF_SHORT: Usual = Usual { before_interrupt: Nanos(500), ..USUAL };
 /// Kernel code with interrupts off, seen when they came on again.
 const PRINTING: &str = "try_to_wake_up hrtimer_wakeup hrtimer_interrupt asm_sysvec_apic_timer_interrupt \
                         _raw_spin_unlock_irqrestore console_flush_all vprintk_emit";
-/// User space.
-const USER: &str = "try_to_wake_up hrtimer_wakeup hrtimer_interrupt asm_sysvec_apic_timer_interrupt";
-
 /// A system call with its callers.
 const SYSTEM_CALL: &str = "try_to_wake_up hrtimer_wakeup hrtimer_interrupt asm_sysvec_apic_timer_interrupt \
                            memset bpf_check __x64_sys_bpf do_syscall_64 entry_SYSCALL_64_after_hwframe";
-/// The idle thread, on its way to sleep.
-const IDLE: &str = "try_to_wake_up hrtimer_wakeup hrtimer_interrupt asm_sysvec_apic_timer_interrupt \
-                    default_idle_call do_idle cpu_startup_entry";
-/// One that gives way when it ends.
-const TO_USER: &str = "__schedule schedule exit_to_user_mode_prepare syscall_exit_to_user_mode do_syscall_64 \
-                       entry_SYSCALL_64_after_hwframe";
-
-/// The cause that is most of the latency, its share in percent.
-fn main_cause(window: &Window) -> (Class, String, Certainty, u64) {
-    main_cause_of(window, &USUAL)
-}
-
-fn main_cause_of(window: &Window, usual: &Usual) -> (Class, String, Certainty, u64) {
-    let account = account(window, Some(usual));
-    let sum: u64 = account.pieces.iter().map(|piece| piece.length.0).sum();
-    assert_eq!(sum, window.latency().0, "{:#?}", account.pieces);
-    let of_causes: u64 = account.causes.iter().map(|cause| cause.length.0).sum();
-    assert_eq!(of_causes, sum, "{:#?}", account.causes);
-    let cause = &account.causes[0];
-    (cause.class, cause.culprit.clone(), cause.certainty, cause.length.0 * 100 / sum)
-}
 
 #[test]
 fn a_usual_wake_up_has_no_culprit() {
@@ -348,84 +316,6 @@ fn threads_of_lower_priority_that_take_turns_while_one_is_ready_are_no_code_with
 }
 
 #[test]
-fn a_switch_that_the_trace_does_not_have_makes_its_time_unknown() {
-    let window = Script::default()
-        .switch(900_000, OWN, OTHER)
-        // Another thread is seen where nobody switched to it.
-        .at(3_000_000, 77, Kind::Other)
-        .timer(3_000_100, 77, USER)
-        .switch(3_002_000, 77, OWN)
-        .window(3_003_000);
-    let account = account(&window, Some(&USUAL));
-    assert_eq!(account.hidden, 1);
-    assert!(matches!(account.pieces[0].activity, Activity::Unknown { .. }), "{:#?}", account.pieces);
-    assert_eq!(account.causes[0].class, Class::Unknown);
-}
-
-/// A thread of the fair scheduler, ready at 1.002 ms, that gets the CPU at `end` from OTHER.
-fn fair(end: u64, between: impl FnOnce(Script) -> Script, stack: &str) -> Window {
-    let begun = Script::default().switch(900_000, OWN, OTHER).timer(1_002_000, OTHER, USER);
-    let script = between(begun).switch(end, OTHER, OWN).stack(end + 400, OTHER, stack);
-    Window { priority: Some(115), is_guest: true, ..script.window(end + 1_000) }
-}
-
-#[test]
-fn threads_of_the_fair_scheduler_take_turns_and_none_holds_the_cpu_against_its_rules() {
-    for stack in
-        [TO_USER, "__schedule schedule do_nanosleep", "schedule irqentry_exit_to_user_mode asm_sysvec_x"]
-    {
-        let (class, culprit, certainty, share) = main_cause(&fair(4_000_000, |script| script, stack));
-        assert_eq!((class, certainty), (Class::Rival, Certainty::Sure), "{stack}");
-        assert!(culprit.starts_with("stress") && share > 90, "{culprit} {share}");
-    }
-    let turns = |script: Script| {
-        script.switch(2_000_000, OTHER, 400).switch(3_000_000, 400, 401).switch(3_500_000, 401, OTHER)
-    };
-    let causes = account(&fair(4_000_000, turns, TO_USER), Some(&USUAL)).causes;
-    let not_theirs = causes.iter().any(|cause| matches!(cause.class, Class::Throttling | Class::Host));
-    assert!(!not_theirs, "{causes:#?}");
-}
-
-/// Ready on an idle CPU, which a timer's interrupt of another kind woke up meanwhile.
-fn ready_beside_an_idle_cpu(timer: &str, priority: i32) -> Window {
-    let vector = || Frame::Vector("local_timer".to_owned());
-    let timer = || Frame::Timer(timer.to_owned(), 9);
-    let script = Script::default()
-        .switch(900_000, OWN, 0)
-        .timer(1_001_000, 0, IDLE)
-        .enter(9_000_000, 0, vector())
-        .enter(9_000_100, 0, timer())
-        .leave(9_000_800, 0, timer())
-        .leave(9_001_000, 0, vector());
-    let script = script.switch(9_002_000, 0, OWN);
-    Window { priority: Some(priority), is_guest: true, ..script.window(9_003_000) }
-}
-
-#[test]
-fn a_quota_of_a_group_is_named_by_the_timer_that_ends_it() {
-    let (class, _, certainty, _) = main_cause(&ready_beside_an_idle_cpu("sched_cfs_period_timer", 120));
-    assert_eq!((class, certainty), (Class::Throttling, Certainty::Sure));
-    // That timer gives no real-time thread anything.
-    let (_, _, certainty, _) = main_cause(&ready_beside_an_idle_cpu("sched_cfs_period_timer", 1));
-    assert_ne!(certainty, Certainty::Sure);
-}
-
-#[test]
-fn a_ready_thread_that_an_idle_cpu_does_not_take_is_never_usual() {
-    let usual = Usual { runnable: Nanos(10_000_000), ..USUAL };
-    let vector = || Frame::Vector("local_timer".to_owned());
-    let script = Script::default()
-        .switch(900_000, OWN, 0)
-        .timer(1_001_000, 0, IDLE)
-        .enter(5_000_000, 0, vector())
-        .leave(5_001_000, 0, vector())
-        .switch(9_002_000, 0, OWN);
-    let window = Window { priority: Some(120), is_guest: true, ..script.window(9_003_000) };
-    let (class, _, certainty, _) = main_cause_of(&window, &usual);
-    assert_eq!((class, certainty), (Class::Throttling, Certainty::Likely));
-}
-
-#[test]
 fn interrupts_that_were_off_are_claimed_in_a_guest_where_they_are_switched_on() {
     let interrupted_in = |frames: &str, is_guest: bool| {
         let stack = format!(
@@ -463,27 +353,6 @@ fn the_timer_that_woke_the_thread_is_part_of_each_wake_up_whatever_its_function(
 }
 
 #[test]
-fn a_thread_that_was_seen_to_run_was_preempted_then_and_did_not_wait_for_itself() {
-    let window = Script::default()
-        .switch(900_000, OWN, 0)
-        .timer(1_001_000, 0, IDLE)
-        // The switch from idle is not in the trace.
-        .at(1_200_000, OWN, Kind::Other)
-        .switch(1_600_000, OWN, 300)
-        .switch(4_600_000, 300, OWN)
-        .window(4_601_000);
-    let account = account(&window, Some(&USUAL));
-    assert_eq!(account.stages.switch, Some(Nanos(1_200_000)));
-    let (class, culprit, certainty, _) = main_cause(&window);
-    assert_eq!((class, certainty), (Class::Rival, Certainty::Sure), "{culprit}");
-    let own_waits = account.pieces.iter().any(|piece| {
-        let is_own = matches!(piece.activity, Activity::Thread { tid: OWN, .. });
-        is_own && piece.stage == Stage::Runnable
-    });
-    assert!(!own_waits, "{:#?}", account.pieces);
-}
-
-#[test]
 fn a_thread_that_reads_the_trace_is_the_recordings_where_it_does_that() {
     let stack = |frames: &str| {
         format!(
@@ -502,38 +371,6 @@ fn a_thread_that_reads_the_trace_is_the_recordings_where_it_does_that() {
     assert_eq!(class(reads, Some(OTHER)), Class::Tracing);
     assert_eq!(class(reads, None), Class::NoPreemption, "another program's trace is that program's");
     assert_eq!(class("seq_read vfs_read ksys_read", Some(OTHER)), Class::NoPreemption);
-}
-
-/// What ran from `due` on, where the kernel had stood still shortly before and `task` is in the first event behind.
-fn first_after(gap: Kind, script: impl FnOnce(Script) -> Script) -> (Activity, u64) {
-    let begun = Script::default().switch(900_000, OWN, OTHER).at(990_000, 0, gap);
-    let account = account(&script(begun).switch(1_009_000, 77, OWN).window(1_010_000), Some(&USUAL));
-    (account.pieces[0].activity.clone(), account.hidden)
-}
-
-#[test]
-fn who_is_first_seen_after_the_kernel_stood_still_ran_since() {
-    let of_another = |script: Script| script.timer(1_005_000, 77, USER);
-    let (first, hidden) = first_after(Kind::Resumed, of_another);
-    assert!(matches!(first, Activity::Thread { tid: 77, .. }), "{first:?}");
-    assert_eq!(hidden, 0);
-    let (first, _) = first_after(Kind::Lost, of_another);
-    assert!(matches!(first, Activity::Unknown { .. }), "a switch may be lost: {first:?}");
-}
-
-#[test]
-fn what_ends_first_after_the_kernel_stood_still_is_not_the_threads_time() {
-    let softirq = Frame::Softirq("RCU".to_owned());
-    let (first, _) =
-        first_after(Kind::Resumed, |script| script.leave(1_002_000, 77, softirq).timer(1_005_000, 77, USER));
-    assert!(matches!(first, Activity::Unknown { .. }), "{first:?}");
-}
-
-#[test]
-fn an_idle_cpu_of_which_no_event_was_seen_yet_is_not_taken_to_be_awake() {
-    let idle = |script: Script| script.timer(1_005_000, 0, USER).switch(1_008_000, 0, 77);
-    let (first, _) = first_after(Kind::Resumed, idle);
-    assert!(matches!(first, Activity::Unknown { .. }), "{first:?}");
 }
 
 #[test]

@@ -1,0 +1,75 @@
+//! What the trace does not have: switches, the time in which it stood still, whether a CPU slept.
+
+use explain::{Frame, Kind, account};
+use record::{Activity, Certainty, Class, Stage};
+use units::Nanos;
+
+use crate::made_up::{IDLE, OTHER, OWN, Script, USER, USUAL, main_cause};
+
+#[test]
+fn a_switch_that_the_trace_does_not_have_makes_its_time_unknown() {
+    let window = Script::default()
+        .switch(900_000, OWN, OTHER)
+        // Another thread is seen where nobody switched to it.
+        .at(3_000_000, 77, Kind::Other)
+        .timer(3_000_100, 77, USER)
+        .switch(3_002_000, 77, OWN)
+        .window(3_003_000);
+    let account = account(&window, Some(&USUAL));
+    assert_eq!(account.hidden, 1);
+    assert!(matches!(account.pieces[0].activity, Activity::Unknown { .. }), "{:#?}", account.pieces);
+    assert_eq!(account.causes[0].class, Class::Unknown);
+}
+
+#[test]
+fn a_thread_that_was_seen_to_run_was_preempted_then_and_did_not_wait_for_itself() {
+    let window = Script::default()
+        .switch(900_000, OWN, 0)
+        .timer(1_001_000, 0, IDLE)
+        // The switch from idle is not in the trace.
+        .at(1_200_000, OWN, Kind::Other)
+        .switch(1_600_000, OWN, 300)
+        .switch(4_600_000, 300, OWN)
+        .window(4_601_000);
+    let account = account(&window, Some(&USUAL));
+    assert_eq!(account.stages.switch, Some(Nanos(1_200_000)));
+    let (class, culprit, certainty, _) = main_cause(&window);
+    assert_eq!((class, certainty), (Class::Rival, Certainty::Sure), "{culprit}");
+    let own_waits = account.pieces.iter().any(|piece| {
+        let is_own = matches!(piece.activity, Activity::Thread { tid: OWN, .. });
+        is_own && piece.stage == Stage::Runnable
+    });
+    assert!(!own_waits, "{:#?}", account.pieces);
+}
+
+/// What ran from `due` on, where the kernel had stood still shortly before and `task` is in the first event behind.
+fn first_after(gap: Kind, script: impl FnOnce(Script) -> Script) -> (Activity, u64) {
+    let begun = Script::default().switch(900_000, OWN, OTHER).at(990_000, 0, gap);
+    let account = account(&script(begun).switch(1_009_000, 77, OWN).window(1_010_000), Some(&USUAL));
+    (account.pieces[0].activity.clone(), account.hidden)
+}
+
+#[test]
+fn who_is_first_seen_after_the_kernel_stood_still_ran_since() {
+    let of_another = |script: Script| script.timer(1_005_000, 77, USER);
+    let (first, hidden) = first_after(Kind::Resumed, of_another);
+    assert!(matches!(first, Activity::Thread { tid: 77, .. }), "{first:?}");
+    assert_eq!(hidden, 0);
+    let (first, _) = first_after(Kind::Lost, of_another);
+    assert!(matches!(first, Activity::Unknown { .. }), "a switch may be lost: {first:?}");
+}
+
+#[test]
+fn what_ends_first_after_the_kernel_stood_still_is_not_the_threads_time() {
+    let softirq = Frame::Softirq("RCU".to_owned());
+    let (first, _) =
+        first_after(Kind::Resumed, |script| script.leave(1_002_000, 77, softirq).timer(1_005_000, 77, USER));
+    assert!(matches!(first, Activity::Unknown { .. }), "{first:?}");
+}
+
+#[test]
+fn an_idle_cpu_of_which_no_event_was_seen_yet_is_not_taken_to_be_awake() {
+    let idle = |script: Script| script.timer(1_005_000, 0, USER).switch(1_008_000, 0, 77);
+    let (first, _) = first_after(Kind::Resumed, idle);
+    assert!(matches!(first, Activity::Unknown { .. }), "{first:?}");
+}
