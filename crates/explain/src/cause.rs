@@ -26,8 +26,7 @@ fn is_tick(function: &str) -> bool {
 /// none goes before another.
 const FAIR: i32 = 100;
 
-/// Timers that give threads their time back, of groups with a quota (cpu.max, cpu.cfs_quota_us) and of real-time threads, and what is
-/// said of each.
+/// Timers and calls that give threads their time back: of groups with a quota (cpu.max, cpu.cfs_quota_us), and of real-time threads.
 const QUOTAS: [&str; 3] = ["sched_cfs_period_timer", "sched_cfs_slack_timer", "__cfsb_csd_unthrottle"];
 const RT_PERIOD: [&str; 1] = ["sched_rt_period_timer"];
 
@@ -319,12 +318,11 @@ impl Judge<'_> {
         let stages = &self.account.stages;
         let waking = stages.waking.filter(|_| piece.stage == Stage::Runnable && piece.length > USUAL)?;
         let end = stages.switch.unwrap_or(self.window.woke);
-        let interrupts = self.window.of(self.window.cpu).iter().filter(|event| {
+        let is_passed = self.window.of(self.window.cpu).iter().any(|event| {
             let begins = matches!(event.kind, Kind::Enter(Frame::Vector(_) | Frame::Handler(..)));
             begins && event.task == 0 && event.at > waking && event.at.0.saturating_add(USUAL.0) < end.0
         });
-        let count = interrupts.count();
-        if count == 0 {
+        if !is_passed {
             return None;
         }
         // Who was woken on another CPU may still have been on the way.

@@ -114,7 +114,7 @@ const MEASURED: [&str; 6] = [
     record::store::JOURNAL,
     record::cost::FILE,
     record::ways::FILE,
-    "experiment.json",
+    lab::state::FILE,
     "samples",
 ];
 

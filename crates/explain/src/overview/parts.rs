@@ -123,13 +123,15 @@ impl Parts {
         };
         // Some kernels withhold the switch from some threads: what came before it is known all the same.
         let (switch, known) = match way.switch {
-            Some(switch) => (switch, PathPart::ALL.len()),
-            None => (at, UP_TO_THE_SWITCH),
+            Some(switch) => {
+                self.activations += 1;
+                (switch, PathPart::ALL.len())
+            }
+            None => {
+                self.others += 1;
+                (at, UP_TO_THE_SWITCH)
+            }
         };
-        match way.switch {
-            Some(_) => self.activations += 1,
-            None => self.others += 1,
-        }
         let left = way.left.unwrap_or(way.waking);
         // One that was due while another interrupt ran is noticed there: its own interrupt does not come first.
         let moments = [due, way.interrupt, way.function, way.waking, left, switch, at];
