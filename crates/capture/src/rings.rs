@@ -206,10 +206,14 @@ fn around(window: &Window) -> Window {
     Window { events, recorders: window.recorders.clone(), ..*window }
 }
 
-/// Whether a hit keeps an event: those of its CPU, and IPIs that others sent to it.
+/// Whether a hit keeps an event: those of its CPU, and IPIs and calls that others sent to it.
 fn belongs(event: &Event, late: &LateWakeUp) -> bool {
     let is_in_time = event.at.0 >= late.due.0.saturating_sub(LEAD.0) && event.at <= late.woke;
-    let is_sent = matches!(&event.kind, Kind::Ipi { to, .. } if to.contains(late.cpu));
+    let is_sent = match &event.kind {
+        Kind::Ipi { to, .. } => to.contains(late.cpu),
+        Kind::Queue { cpu, .. } => *cpu == late.cpu,
+        _ => false,
+    };
     is_in_time && (event.cpu == late.cpu || is_sent)
 }
 

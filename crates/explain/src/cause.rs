@@ -1,5 +1,7 @@
 //! What pieces come to.
 
+mod idle;
+
 use record::{Activity, Cause, Certainty, Class, Piece, Stage};
 use units::{InOrder, Nanos};
 
@@ -26,18 +28,11 @@ fn is_tick(function: &str) -> bool {
 /// none goes before another.
 const FAIR: i32 = 100;
 
-/// Timers and calls that give threads their time back: of groups with a quota (cpu.max, cpu.cfs_quota_us), and of real-time threads.
-const QUOTAS: [&str; 3] = ["sched_cfs_period_timer", "sched_cfs_slack_timer", "__cfsb_csd_unthrottle"];
-const RT_PERIOD: [&str; 1] = ["sched_rt_period_timer"];
-
 /// So many choices of a lower thread are no race of a waking that is on its way from another CPU.
 const PASSED_OVER: usize = 2;
 
 /// Stolen time of at least this share of a gap, in percent, makes it the host's for sure.
 const STOLEN: u64 = 90;
-
-/// The thread that runs where none is ready.
-const IDLE: &str = "the idle thread";
 
 /// What shows that interrupts were off, where a function was interrupted.
 const ON_AGAIN: &str = "interrupted there once interrupts were on again";
@@ -187,10 +182,11 @@ impl Judge<'_> {
     fn sender(&self, function: &str) -> Option<String> {
         let sent = self.window.all().filter(|event| event.at <= self.window.woke).filter_map(|event| {
             match &event.kind {
-                Kind::Ipi { to, from, function: called }
-                    if to.contains(self.window.cpu) && (called == function || function.is_empty()) =>
-                {
+                Kind::Ipi { to, from, .. } if function.is_empty() && to.contains(self.window.cpu) => {
                     Some((event, from))
+                }
+                Kind::Queue { cpu, from, function: queued } => {
+                    (*cpu == self.window.cpu && queued == function).then_some((event, from))
                 }
                 _ => None,
             }
@@ -210,51 +206,6 @@ impl Judge<'_> {
         let witness = sender.map_or("its events".to_owned(), |sender| format!("sent by {sender}"));
         let class = if is_call { Class::Call } else { Class::Interrupt };
         Found::new(class, name, Certainty::Sure, witness)
-    }
-
-    fn idle(&self, piece: &Piece, asleep: bool, is_interrupted: bool) -> Found {
-        if let Some(timer) = self.throttled_until().filter(|_| piece.stage == Stage::Runnable) {
-            let witness = format!("idle until {timer}");
-            return Found::new(Class::Throttling, "", Certainty::Sure, witness);
-        }
-        if let Some(found) = self.kept_from_an_idle_cpu(piece) {
-            return found;
-        }
-        if self.is_usual(piece) {
-            return Found::usual();
-        }
-        if let Some(found) = self.stolen_found(piece, "the CPU was idle") {
-            return found;
-        }
-        if piece.stage == Stage::BeforeInterrupt && !asleep && self.is_sleep_seen() {
-            return if is_interrupted { self.silent_idle() } else { self.passed(piece, IDLE) };
-        }
-        if self.window.is_guest {
-            let witness = "an idle CPU is handed to the hypervisor, and no event came until the interrupt";
-            return Found::new(Class::Host, "", Certainty::Likely, witness);
-        }
-        let culprit = if asleep { "an idle state" } else { "" };
-        Found::new(
-            Class::IdleExit,
-            culprit,
-            Certainty::Likely,
-            "idle, and no event until the interrupt; or the firmware",
-        )
-    }
-
-    /// No interrupt came while the idle thread was awake, on its way to sleep or out of an interrupt before.
-    fn silent_idle(&self) -> Found {
-        let thread = thread_words(&format!("swapper/{}", self.window.cpu), 0, None);
-        if let Some(found) = self.waking_found(0, &thread) {
-            return found;
-        }
-        match stack::interrupted(&self.account.waking_stack) {
-            Interrupted::Kernel(frames) => self.interrupts_off(frames, &thread),
-            Interrupted::User | Interrupted::Unknown => {
-                let witness = "interrupts were off, or the host had the CPU: the kernel gave no stack";
-                Found::new(Class::Unknown, IDLE, Certainty::Unknown, witness)
-            }
-        }
     }
 
     /// An interrupt that was held off comes where interrupts are switched on again. In a guest it may come anywhere: when its host had the
@@ -286,53 +237,9 @@ impl Judge<'_> {
         }
     }
 
-    /// Whether the kernel says when this CPU sleeps: it may withhold events of the idle thread.
-    fn is_sleep_seen(&self) -> bool {
-        self.window.of(self.window.cpu).iter().any(|event| matches!(event.kind, Kind::Sleep(_)))
-    }
-
     /// Whether the thread is one of the fair scheduler's.
     fn is_fair(&self) -> bool {
         self.window.priority.is_some_and(|priority| priority >= FAIR)
-    }
-
-    /// The timer that gives threads like this one their time back, where it led to the switch. It also expires where none is throttled:
-    /// somewhere in the time in which a thread waits for something else.
-    fn throttled_until(&self) -> Option<&str> {
-        let timers: &[&str] = if self.is_fair() { &QUOTAS } else { &RT_PERIOD };
-        let end = self.account.stages.switch.unwrap_or(self.window.woke);
-        let expired = self.window.all().filter_map(|event| match &event.kind {
-            Kind::Enter(Frame::Timer(name, _) | Frame::Call(name)) => Some((event.at, name.as_str())),
-            _ => None,
-        });
-        let is_in_time = |at: Nanos| Some(at) >= self.account.stages.waking && at <= end;
-        let (at, name) = expired
-            .filter(|(at, name)| timers.contains(name) && is_in_time(*at))
-            .max_by_key(|(at, _)| *at)?;
-        let waited = stage_length(&self.account.pieces, Stage::Runnable);
-        (Nanos(end.0 - at.0) <= Nanos(waited.0 / 10).max(USUAL)).then_some(name)
-    }
-
-    /// A thread that is ready gets an idle CPU when an interrupt of that CPU ends, or it must not run.
-    fn kept_from_an_idle_cpu(&self, piece: &Piece) -> Option<Found> {
-        let stages = &self.account.stages;
-        let waking = stages.waking.filter(|_| piece.stage == Stage::Runnable && piece.length > USUAL)?;
-        let end = stages.switch.unwrap_or(self.window.woke);
-        let is_passed = self.window.of(self.window.cpu).iter().any(|event| {
-            let begins = matches!(event.kind, Kind::Enter(Frame::Vector(_) | Frame::Handler(..)));
-            begins && event.task == 0 && event.at > waking && event.at.0.saturating_add(USUAL.0) < end.0
-        });
-        if !is_passed {
-            return None;
-        }
-        // Who was woken on another CPU may still have been on the way.
-        if stages.waking_cpu != Some(self.window.cpu) {
-            let witness = "it was ready, and the idle CPU did not take it when an interrupt ended";
-            return Some(Found::new(Class::Unknown, IDLE, Certainty::Unknown, witness));
-        }
-        let witness =
-            "it was ready, and its CPU stayed idle after an interrupt: a quota of its group, or throttling";
-        Some(Found::new(Class::Throttling, "", Certainty::Likely, witness))
     }
 
     /// How often the CPU went to a thread of lower priority while this one was ready.

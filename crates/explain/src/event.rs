@@ -18,7 +18,7 @@ const fn event(event: &'static str, without: &'static str) -> Optional {
 }
 
 /// All of them. Which of them a kernel has differs by version, architecture and configuration.
-pub const EVENTS: [Optional; 46] = [
+pub const EVENTS: [Optional; 47] = [
     event("sched/sched_switch", "which thread runs"),
     event("sched/sched_waking", "when and by what threads are woken"),
     event("sched/sched_migrate_task", "threads that move to another CPU"),
@@ -53,6 +53,7 @@ pub const EVENTS: [Optional; 46] = [
     event("ipi/ipi_exit", "IPIs of this architecture"),
     event("ipi/ipi_send_cpu", "who sends IPIs"),
     event("ipi/ipi_send_cpumask", "who sends IPIs"),
+    event("csd/csd_queue_cpu", "who calls functions of other CPUs"),
     event("csd/csd_function_entry", "functions called by other CPUs"),
     event("csd/csd_function_exit", "functions called by other CPUs"),
     event("timer/hrtimer_expire_entry", "functions of timers"),
@@ -133,6 +134,15 @@ pub enum Kind {
         /// From this function.
         from: String,
         /// To have this one run.
+        function: String,
+    },
+    /// A function is queued for another CPU to run.
+    Queue {
+        /// For this CPU.
+        cpu: CpuId,
+        /// By this function.
+        from: String,
+        /// Which.
         function: String,
     },
     /// Callers, innermost first: of the event before, on the same CPU.
@@ -219,6 +229,7 @@ fn kind(event: &trace::Event<'_>, symbols: &Symbols) -> Kind {
     let text = |field: &str| event.text(field).map(|text| text.trim_end().to_owned()).unwrap_or_default();
     let function =
         |field: &str| event.function(field, symbols).map(|name| name.into_owned()).unwrap_or_default();
+    let cpu = |field: &str| event.unsigned(field).and_then(|cpu| u32::try_from(cpu).ok()).map(CpuId);
     let time = |field: &str| Nanos(event.unsigned(field).unwrap_or_default());
     let address = |field: &str| event.unsigned(field).unwrap_or_default();
     let softirq = || {
@@ -266,13 +277,11 @@ fn kind(event: &trace::Event<'_>, symbols: &Symbols) -> Kind {
         "workqueue_execute_end" => Some(Kind::Work(None)),
         "cpu_idle" => Some(Kind::Sleep(event.unsigned("state") != Some(u64::from(u32::MAX)))),
         "nmi_handler" => Some(Kind::Nmi { handler: function("handler"), length: time("delta_ns") }),
+        "csd_queue_cpu" => {
+            cpu("cpu").map(|cpu| Kind::Queue { cpu, from: function("callsite"), function: function("func") })
+        }
         "ipi_send_cpu" => Some(Kind::Ipi {
-            to: event
-                .unsigned("cpu")
-                .and_then(|cpu| u32::try_from(cpu).ok())
-                .map(CpuId)
-                .into_iter()
-                .collect(),
+            to: cpu("cpu").into_iter().collect(),
             from: function("callsite"),
             function: function("callback"),
         }),
@@ -348,6 +357,7 @@ impl Kind {
             Self::Work(function) => ("work", function.clone().unwrap_or_default()),
             Self::Sleep(begins) => ("idle", if *begins { "sleeps" } else { "wakes up" }.to_owned()),
             Self::Ipi { to, from, function } => ("ipi", format!("to {to} from {from} for {function}")),
+            Self::Queue { cpu, from, function } => ("queue", format!("to {cpu} from {from} for {function}")),
             Self::Stack(callers) => ("stack", callers.join(" < ")),
             Self::Mark(_) => ("mark", String::new()),
             Self::PageFault => ("page-fault", String::new()),

@@ -540,3 +540,39 @@ fn a_call_is_charged_to_who_sent_it_here_and_not_to_who_sent_elsewhere_later() {
     let call = account.causes.iter().find(|cause| cause.class == Class::Call).unwrap();
     assert!(call.witness.contains("[300] on CPU 1 in on_each_cpu"), "{call:?}");
 }
+
+/// The interrupt for it has the same function whatever is called.
+#[test]
+fn a_function_that_another_cpu_calls_is_charged_to_who_queued_it() {
+    let call = || Frame::Call("perf_event_read".to_owned());
+    let mut window = Script::default()
+        .switch(900_000, OWN, OTHER)
+        .timer(1_002_000, OTHER, "")
+        .enter(1_002_800, OTHER, call())
+        .leave(3_000_000, OTHER, call())
+        .switch(3_001_000, OTHER, OWN)
+        .window(3_002_000);
+    let on_1 = |at, task, kind| explain::Event { at: Nanos(at), cpu: CpuId(1), task, kind };
+    let queued = |cpu, function: &str| Kind::Queue {
+        cpu: CpuId(cpu),
+        from: "generic_exec_single".to_owned(),
+        function: function.to_owned(),
+    };
+    let sent = Kind::Ipi {
+        to: CpuList::from_iter([CpuId(0)]),
+        from: "generic_exec_single".to_owned(),
+        function: "generic_smp_call_function_single_interrupt".to_owned(),
+    };
+    window.events.insert(
+        CpuId(1),
+        vec![
+            on_1(1_002_600, 300, queued(0, "perf_event_read")),
+            on_1(1_002_650, 300, sent),
+            on_1(1_002_700, 400, queued(2, "perf_event_read")),
+            on_1(1_002_750, 400, queued(0, "flush_tlb_func")),
+        ],
+    );
+    let account = account(&window, Some(&USUAL));
+    let call = account.causes.iter().find(|cause| cause.class == Class::Call).unwrap();
+    assert!(call.witness.contains("[300] on CPU 1 in generic_exec_single"), "{call:?}");
+}

@@ -1,8 +1,8 @@
 //! What the trace does not have: switches, the time in which it stood still, whether a CPU slept.
 
-use explain::{Frame, Kind, account};
+use explain::{Frame, Kind, Window, account};
 use record::{Activity, Certainty, Class, Stage};
-use units::Nanos;
+use units::{CpuId, InOrder, Nanos};
 
 use crate::made_up::{IDLE, OTHER, OWN, Script, USER, USUAL, main_cause};
 
@@ -72,4 +72,59 @@ fn an_idle_cpu_of_which_no_event_was_seen_yet_is_not_taken_to_be_awake() {
     let idle = |script: Script| script.timer(1_005_000, 0, USER).switch(1_008_000, 0, 77);
     let (first, _) = first_after(Kind::Resumed, idle);
     assert!(matches!(first, Activity::Unknown { .. }), "{first:?}");
+}
+
+/// A call that is queued on CPU 1 for CPU 0, in these nanoseconds.
+fn queued(at: u64) -> explain::Event {
+    let function = "perf_event_read".to_owned();
+    let kind = Kind::Queue { cpu: CpuId(0), from: "generic_exec_single".to_owned(), function };
+    explain::Event { at: Nanos(at), cpu: CpuId(1), task: 300, kind }
+}
+
+/// The thread is woken on an idle CPU, whose idle thread then runs what was queued before the interrupt for it comes.
+fn idle_that_runs_a_call(script: Script) -> Window {
+    let call = || Frame::Vector("call_function_single".to_owned());
+    let window = script
+        .switch(900_000, OWN, 0)
+        .timer(1_019_000, 0, "")
+        .enter(4_052_000, 0, call())
+        .leave(4_053_000, 0, call())
+        .enter(4_064_000, 0, Frame::Vector("local_timer".to_owned()))
+        .leave(4_090_000, 0, Frame::Vector("local_timer".to_owned()))
+        .switch(4_110_000, 0, OWN)
+        .window(4_112_000);
+    Window {
+        is_guest: true,
+        events: [(CpuId(0), window.of(CpuId(0)).to_vec()), (CpuId(1), vec![queued(1_019_600)])].into(),
+        ..window
+    }
+}
+
+#[test]
+fn a_call_that_the_idle_thread_runs_out_of_sight_is_named_by_who_queued_it() {
+    let (class, culprit, certainty, share) = main_cause(&idle_that_runs_a_call(Script::default()));
+    assert_eq!((class, culprit.as_str(), certainty), (Class::Call, "perf_event_read", Certainty::Likely));
+    assert!(share >= 95, "{share} %");
+}
+
+#[test]
+fn an_idle_cpu_that_takes_the_thread_after_the_next_interrupt_did_not_pass_it_by() {
+    let mut window = idle_that_runs_a_call(Script::default());
+    window.events.remove(&CpuId(1));
+    let (class, culprit, ..) = main_cause(&window);
+    assert_ne!(class, Class::Throttling, "{culprit}");
+}
+
+#[test]
+fn what_is_queued_is_no_cause_where_it_is_seen_to_run_or_the_idle_thread_is_seen() {
+    let sleeps = Script::default().at(800_000, 0, Kind::Sleep(true)).at(810_000, 0, Kind::Sleep(false));
+    assert_ne!(main_cause(&idle_that_runs_a_call(sleeps)).0, Class::Call);
+    let call = || Frame::Call("perf_event_read".to_owned());
+    let runs = |script: Script| script.enter(4_052_100, 0, call()).leave(4_052_900, 0, call());
+    let mut window = idle_that_runs_a_call(Script::default());
+    let seen = runs(Script::default()).window(4_112_000);
+    let here = window.events.get_mut(&CpuId(0)).unwrap();
+    here.extend(seen.of(CpuId(0)).to_vec());
+    here.order_by_key(|event| event.at);
+    assert_ne!(main_cause(&window).0, Class::Call);
 }
