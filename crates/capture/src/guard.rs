@@ -65,7 +65,7 @@ pub struct Guard {
     symbols: Symbols,
     takings: Takings,
     lost: Losses,
-    absent: Vec<&'static str>,
+    absent: Vec<String>,
     cpus: CpuList,
 }
 
@@ -77,7 +77,7 @@ impl Guard {
     /// There is no tracefs, or the kernel refuses.
     pub fn begin(tids: &[i32], cpus: &CpuList) -> Result<Self> {
         trace::live::clear();
-        let symbols = Symbols::live(&SysRoot::live()).unwrap_or_default();
+        let (symbols, nameless) = crate::named(Symbols::live(&SysRoot::live()));
         let mut instance = Instance::make(None).map_err(Error::from)?;
         instance.write("tracing_on", "0").map_err(Error::from)?;
         instance.write("buffer_size_kb", &(RING.0 >> 10).to_string()).map_err(Error::from)?;
@@ -86,13 +86,10 @@ impl Guard {
             all.join(" || ")
         };
         let (threads, woken) = (any("common_pid"), any("pid"));
-        let mut absent = Vec::new();
-        if symbols.is_empty() {
-            absent.push(crate::HIDDEN);
-        }
+        let mut absent = Vec::from_iter(nameless);
         // Their names; how long they took is in raw_syscalls, which has all of them.
         if instance.enable_all("syscalls", "sys_enter_", &threads).is_err() {
-            absent.push("names of system calls");
+            absent.push("names of system calls".to_owned());
         }
         for (event, of, without) in EVENTS {
             let filter = match of {
@@ -101,14 +98,14 @@ impl Guard {
                 Of::Woken => Some(woken.as_str()),
             };
             let is_there = instance.has(event) && instance.enable(event, filter).is_ok();
-            if !is_there && !without.is_empty() && !absent.contains(&without) {
-                absent.push(without);
+            if !is_there && !without.is_empty() && !absent.iter().any(|said| said == without) {
+                absent.push(without.to_owned());
             }
         }
         if !instance.has("irq_vectors/local_timer_entry") && !instance.has("ipi/ipi_entry") {
-            absent.push("IPIs and the interrupt of the timer");
+            absent.push("IPIs and the interrupt of the timer".to_owned());
         }
-        if absent.contains(&EVENTS[0].2) {
+        if absent.iter().any(|said| said == EVENTS[0].2) {
             let hint = "mount tracefs, or run as root with a kernel that has CONFIG_EVENT_TRACING";
             return Err(Error::new("the kernel does not record sched_switch", hint));
         }
@@ -158,7 +155,7 @@ impl Guard {
     }
 
     /// What this kernel does not show.
-    pub fn absent(&self) -> &[&'static str] {
+    pub fn absent(&self) -> &[String] {
         &self.absent
     }
 }

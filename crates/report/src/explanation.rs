@@ -62,11 +62,11 @@ pub fn hit(hit: &Hit, unit: Unit, style: &Style) -> String {
     text
 }
 
-/// What late wake-ups of a machine that was watched come to.
+/// What late wake-ups of a machine that was watched come to. Whether it is a guest is none where that is not known.
 pub fn watched(
     hits: &[Hit],
     summary: &WatchSummary,
-    (tracing, overview): (&Tracing, &Overview),
+    (tracing, overview, is_guest): (&Tracing, &Overview, Option<bool>),
     style: &Style,
 ) -> String {
     let unit = Unit::Microseconds;
@@ -87,7 +87,7 @@ pub fn watched(
     if !hits.is_empty() {
         let totals = totals(hits);
         text.extend(causes(&totals, unit, style).iter().map(|line| line.trim_end().to_owned() + "\n"));
-        text.extend(what_helps(&totals.causes, None).iter().map(|line| paragraph(line, 2, style.width)));
+        text.extend(what_helps(&totals.causes, is_guest).iter().map(|line| paragraph(line, 2, style.width)));
     }
     let overview = overview::text(overview, count.saturating_add(*unfinished), unit, style);
     text + if overview.is_empty() { "" } else { "\n" } + &overview

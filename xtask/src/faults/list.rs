@@ -330,9 +330,23 @@ pub const ALL: &[Fault] = &[
     Fault {
         name: "a-call-is-charged-to-who-sent-the-last-one-anywhere",
         file: "crates/explain/src/cause.rs",
-        is: "if to.contains(self.window.cpu) && (called",
-        becomes: "if !to.is_empty() && (called",
+        is: "if function.is_empty() && to.contains(self.window.cpu)",
+        becomes: "if function.is_empty() && !to.is_empty()",
         found_by: Tests { package: "explain", executable: Some("integration"), tests: "sorts" },
+    },
+    Fault {
+        name: "a-called-function-is-charged-to-who-has-it-called-anywhere",
+        file: "crates/explain/src/cause.rs",
+        is: "*cpu == self.window.cpu && queued == function",
+        becomes: "queued == function",
+        found_by: Tests { package: "explain", executable: Some("integration"), tests: "sorts" },
+    },
+    Fault {
+        name: "a-call-that-was-seen-to-run-is-charged-again",
+        file: "crates/explain/src/cause/idle.rs",
+        is: "&& !is_run(*at, function)",
+        becomes: "",
+        found_by: Tests { package: "explain", executable: Some("integration"), tests: "unseen" },
     },
     Fault {
         name: "the-end-of-a-latency-is-in-no-piece",
@@ -343,7 +357,7 @@ pub const ALL: &[Fault] = &[
     },
     Fault {
         name: "throttled-threads-are-late-by-an-idle-state",
-        file: "crates/explain/src/cause.rs",
+        file: "crates/explain/src/cause/idle.rs",
         is: "= [\"sched_rt_period_timer\"]",
         becomes: "= [\"sched_rt_period\"]",
         found_by: Tests { package: "explain", executable: Some("integration"), tests: "" },

@@ -179,7 +179,7 @@ fn a_watch_says_which_events_it_lost_and_what_is_not_to_be_had() {
     };
     let absent = vec!["ipi/ipi_send_cpu".into(), "names of functions (read /proc/kallsyms: gone)".into()];
     let tracing = Tracing { threshold: summary.threshold, absent, ..Tracing::default() };
-    let seen = (&tracing, &Overview::default());
+    let seen = (&tracing, &Overview::default(), None);
     let text = report::explanation::watched(&[], &summary, seen, &Style::default());
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
     for expected in [
@@ -192,6 +192,19 @@ fn a_watch_says_which_events_it_lost_and_what_is_not_to_be_had() {
     let whole = WatchSummary { lost: Vec::new(), ..summary };
     let text = report::explanation::watched(&[], &whole, seen, &Style::default());
     assert!(!text.contains("overwritten"), "{text}");
+}
+
+#[test]
+fn a_guest_that_is_watched_is_not_sent_to_its_firmware() {
+    let mut hits = explained().explanations.remove(0).hits;
+    hits.iter_mut().flat_map(|hit| &mut hit.causes).for_each(|cause| cause.class = Class::Host);
+    let (tracing, overview) = (Tracing::default(), Overview::default());
+    let of = |is_guest| {
+        let seen = (&tracing, &overview, is_guest);
+        report::explanation::watched(&hits, &WatchSummary::default(), seen, &Style::default())
+    };
+    let named = |is_guest| ["rn-guest-steal", "fw-smi"].map(|rule| of(is_guest).contains(rule));
+    assert_eq!([Some(true), Some(false), None].map(named), [[true, false], [false, true], [true, true]]);
 }
 
 #[test]

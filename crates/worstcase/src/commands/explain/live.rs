@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use capture::{Live, Threads};
 use clap::Args;
+use machine::facts::virtualization::virtualization;
 use machine::tasks::start_of_living;
 use record::{Hit, Unit};
 use sys::clock::Clock;
@@ -183,10 +184,16 @@ impl Options {
         }
         let hits: Vec<Hit> = kept.into();
         let (tracing, overview) = (live.tracing(), live.overview());
-        let watched = report::explanation::watched(&hits, &summary, (&tracing, &overview), &style);
+        let seen = (&tracing, &overview, is_guest());
+        let watched = report::explanation::watched(&hits, &summary, seen, &style);
         print(&(watched + &beside))?;
         Ok(())
     }
+}
+
+/// Whether this machine is a guest, where that can be read.
+fn is_guest() -> Option<bool> {
+    virtualization(&SysRoot::live()).value().map(|name| name != "none")
 }
 
 /// Threads of others that are watched, by their ids and when they began: an id can be another's after a while.

@@ -23,7 +23,7 @@ pub struct Seen {
     /// What was lost: what was taken is a lower bound then.
     pub lost: Vec<String>,
     /// What this kernel's trace does not show.
-    pub absent: Vec<&'static str>,
+    pub absent: Vec<String>,
 }
 
 /// A core.
