@@ -300,10 +300,12 @@ impl Judge<'_> {
             Stage::Runnable => self.thread_first(piece, thread, priority),
             Stage::BeforeInterrupt if !is_interrupted => self.passed(piece, thread),
             Stage::BeforeInterrupt | Stage::InInterrupt => self.silent(piece, tid, thread),
-            Stage::Running => self.rival(thread, priority).unwrap_or_else(|| {
-                let witness = "it gave way again before it was in user space";
-                Found::new(Class::Unknown, thread, Certainty::Unknown, witness)
-            }),
+            Stage::Running => {
+                self.rival(thread, priority).or_else(|| self.share(thread, priority)).unwrap_or_else(|| {
+                    let witness = "it gave way again before it was in user space";
+                    Found::new(Class::Unknown, thread, Certainty::Unknown, witness)
+                })
+            }
             Stage::Unknown => {
                 Found::new(Class::Unknown, thread, Certainty::Unknown, "the trace does not have the waking")
             }
@@ -387,6 +389,13 @@ impl Judge<'_> {
             .then(|| Found::new(Class::Rival, thread, Certainty::Sure, "its priority is the same or higher"))
     }
 
+    /// Another thread of the fair scheduler had its share before this one.
+    fn share(&self, thread: &str, priority: Option<i32>) -> Option<Found> {
+        let are_fair = self.is_fair() && priority.is_some_and(|priority| priority >= FAIR);
+        let witness = "both are of the fair scheduler, which gave it its share first";
+        are_fair.then(|| Found::new(Class::Rival, thread, Certainty::Sure, witness))
+    }
+
     /// Another thread ran while this one was ready.
     fn thread_first(&self, piece: &Piece, thread: &str, priority: Option<i32>) -> Found {
         let own = self.window.priority;
@@ -408,9 +417,8 @@ impl Judge<'_> {
             };
             return Found::new(Class::Throttling, "", certainty, witness);
         }
-        if self.is_fair() && priority.is_some_and(|priority| priority >= FAIR) {
-            let witness = "both are of the fair scheduler, which gave it its share first";
-            return Found::new(Class::Rival, thread, Certainty::Sure, witness);
+        if let Some(found) = self.share(thread, priority) {
+            return found;
         }
         if self.times_passed_over() >= PASSED_OVER && waited > USUAL {
             let witness = "the scheduler chose threads of lower priority again and again while this one was ready: the \

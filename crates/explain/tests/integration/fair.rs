@@ -30,6 +30,17 @@ fn threads_of_the_fair_scheduler_take_turns_and_none_holds_the_cpu_against_its_r
     assert!(!not_theirs, "{causes:#?}");
 }
 
+#[test]
+fn a_thread_of_the_fair_scheduler_that_loses_the_cpu_on_its_way_to_user_space_waits_for_a_share() {
+    let script =
+        Script::default().switch(900_000, OWN, 0).timer(1_002_000, 0, IDLE).switch(1_004_000, 0, OWN);
+    let script = script.switch(1_006_000, OWN, OTHER).switch(4_006_000, OTHER, OWN);
+    let window = Window { priority: Some(115), ..script.window(4_007_000) };
+    let (class, culprit, certainty, share) = main_cause(&window);
+    assert_eq!((class, certainty), (Class::Rival, Certainty::Sure), "{culprit}");
+    assert!(culprit.starts_with("stress") && share > 90, "{culprit} {share}");
+}
+
 /// Ready on an idle CPU, which a timer's interrupt of another kind woke up meanwhile.
 fn ready_beside_an_idle_cpu(timer: &str, priority: i32) -> Window {
     let vector = || Frame::Vector("local_timer".to_owned());
