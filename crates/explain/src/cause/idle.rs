@@ -12,6 +12,9 @@ use crate::stack::{self, Interrupted};
 const QUOTAS: [&str; 3] = ["sched_cfs_period_timer", "sched_cfs_slack_timer", "__cfsb_csd_unthrottle"];
 const RT_PERIOD: [&str; 1] = ["sched_rt_period_timer"];
 
+/// What the scheduler has other CPUs do: wakings and balancing, in microseconds.
+const BRIEF: [&str; 2] = ["sched_ttwu_pending", "nohz_csd_func"];
+
 /// The thread that runs where none is ready.
 const IDLE: &str = "the idle thread";
 
@@ -103,7 +106,10 @@ impl Judge<'_> {
                 .any(|event| matches!(&event.kind, Kind::Enter(Frame::Call(name)) if name == function))
         };
         let queued = self.window.all().filter_map(|event| match &event.kind {
-            Kind::Queue { cpu, function, .. } if *cpu == self.window.cpu => Some((event.at, function)),
+            Kind::Queue { cpu, function, .. } => {
+                let is_long = *cpu == self.window.cpu && !BRIEF.contains(&function.as_str());
+                is_long.then_some((event.at, function))
+            }
             _ => None,
         });
         let (_, function) = queued

@@ -74,9 +74,9 @@ fn an_idle_cpu_of_which_no_event_was_seen_yet_is_not_taken_to_be_awake() {
     assert!(matches!(first, Activity::Unknown { .. }), "{first:?}");
 }
 
-/// A call that is queued on CPU 1 for CPU 0, in these nanoseconds.
-fn queued(at: u64) -> explain::Event {
-    let function = "perf_event_read".to_owned();
+/// A call of `function` that is queued on CPU 1 for CPU 0, in these nanoseconds.
+fn queued(at: u64, function: &str) -> explain::Event {
+    let function = function.to_owned();
     let kind = Kind::Queue { cpu: CpuId(0), from: "generic_exec_single".to_owned(), function };
     explain::Event { at: Nanos(at), cpu: CpuId(1), task: 300, kind }
 }
@@ -95,7 +95,11 @@ fn idle_that_runs_a_call(script: Script) -> Window {
         .window(4_112_000);
     Window {
         is_guest: true,
-        events: [(CpuId(0), window.of(CpuId(0)).to_vec()), (CpuId(1), vec![queued(1_019_600)])].into(),
+        events: [
+            (CpuId(0), window.of(CpuId(0)).to_vec()),
+            (CpuId(1), vec![queued(1_019_600, "perf_event_read")]),
+        ]
+        .into(),
         ..window
     }
 }
@@ -105,6 +109,13 @@ fn a_call_that_the_idle_thread_runs_out_of_sight_is_named_by_who_queued_it() {
     let (class, culprit, certainty, share) = main_cause(&idle_that_runs_a_call(Script::default()));
     assert_eq!((class, culprit.as_str(), certainty), (Class::Call, "perf_event_read", Certainty::Likely));
     assert!(share >= 95, "{share} %");
+}
+
+#[test]
+fn a_waking_that_is_queued_takes_no_time() {
+    let mut window = idle_that_runs_a_call(Script::default());
+    window.events.insert(CpuId(1), vec![queued(1_019_600, "sched_ttwu_pending")]);
+    assert_ne!(main_cause(&window).0, Class::Call);
 }
 
 #[test]
