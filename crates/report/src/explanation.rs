@@ -26,10 +26,10 @@ pub fn text(record: &Record, style: &Style) -> String {
     each.chain(not.map(|(why, _)| paragraph(why, 0, style.width))).collect::<Vec<_>>().join("\n")
 }
 
-/// Why late wake-ups that were to be explained were not, and what helps.
-pub fn not_explained(record: &Record) -> Option<(&str, &str)> {
-    let warning = record.warnings.iter().find(|warning| warning.id == WarningId::NotExplained)?;
-    Some((&warning.evidence, &warning.cure))
+/// Why late wake-ups that were to be explained were not, and what helps: of each load that was not.
+pub fn not_explained(record: &Record) -> impl Iterator<Item = (&str, &str)> {
+    let warnings = record.warnings.iter().filter(|warning| warning.id == WarningId::NotExplained);
+    warnings.map(|warning| (warning.evidence.as_str(), warning.cure.as_str()))
 }
 
 fn one(record: &Record, explanation: &Explanation, unit: Unit, style: &Style) -> String {

@@ -98,8 +98,13 @@ impl Explain {
         let path = self.record.unwrap_or_default();
         let record = store::load(&path)?;
         if record.explanations.is_empty() {
-            let (why, hint) = report::explanation::not_explained(&record)
-                .unwrap_or(("this run was not traced", "worstcase bench --explain measures and explains"));
+            let (whys, hints): (Vec<_>, Vec<_>) = report::explanation::not_explained(&record).unzip();
+            let (why, hint) = match hints.first() {
+                Some(hint) => (whys.join("; "), *hint),
+                None => {
+                    ("this run was not traced".to_owned(), "worstcase bench --explain measures and explains")
+                }
+            };
             return Err(Error::new(format!("{}: {why}", path.display()), hint));
         }
         if let Some((form, file)) = self.export.zip(self.output) {
