@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use record::{Activity, Cause as TraceCause, Class, Hit, Role};
 use serde::Serialize;
-use units::Nanos;
+use units::{InOrder, Nanos};
 
 use crate::account::{Account, Cause, Playback};
 use crate::context::Context;
@@ -58,7 +58,8 @@ pub struct Comparison {
     pub latency: Nanos,
     /// The main cause by the trace: the largest that is not part of each wake-up.
     pub by_trace: Named,
-    /// The main cause by instructions, without those that recorded the trace.
+    /// The main cause by instructions, without those that recorded the trace. What the trace's cannot tell apart counts as one; the
+    /// largest of them is named.
     pub by_instructions: Named,
     /// Whether these are the same thing by class and culprit.
     pub agrees: bool,
@@ -146,7 +147,8 @@ pub fn compare(stream: &Stream, window: &Window, symbols: &Symbols, hit: &Hit) -
     let judged = || pieces.iter().zip(&found).filter(|(piece, _)| piece.is_judged());
     let contradicted = judged().filter_map(|(piece, found)| found.contradicts(piece)).collect();
     let account = playback.account();
-    let (by_trace, by_instructions) = (hit.main_cause(), main_cause(&account));
+    let by_trace = hit.main_cause();
+    let by_instructions = main_cause(&account, by_trace.map(|cause| cause.class));
     Comparison {
         latency: hit.latency,
         agrees: by_trace.zip(by_instructions).is_some_and(|(trace, seen)| is_same(trace, seen)),
@@ -297,9 +299,24 @@ fn is_softirq(name: &str, path: &[String]) -> bool {
     }
 }
 
-/// The one that [`Hit::main_cause`] would take.
-fn main_cause(account: &Account) -> Option<&Cause> {
-    record::main_cause(account.latency, &account.causes, |cause| (cause.length, role(cause)))
+/// Where the kernel's code is not preempted anyway, no event shows whether the count forbade it too, or interrupts were off.
+const NOT_PREEMPTED: [Class; 3] = [Class::NoPreemption, Class::PreemptionOff, Class::InterruptsOff];
+
+/// The one that [`Hit::main_cause`] would take, which took `by_trace`.
+fn main_cause(account: &Account, by_trace: Option<Class>) -> Option<&Cause> {
+    let is_alike = |one: &Cause, other: &Cause| {
+        let are_not_preempted = [one, other].iter().all(|cause| NOT_PREEMPTED.contains(&cause.class));
+        by_trace == Some(Class::NoPreemption) && are_not_preempted && one.context == other.context
+    };
+    let length = |cause: &Cause| {
+        let alike = account.causes.iter().filter(|other| {
+            std::ptr::eq(cause, *other) || is_alike(cause, other) && role(cause) == role(other)
+        });
+        alike.fold(Nanos::ZERO, |sum, cause| sum + cause.length)
+    };
+    let mut causes: Vec<&Cause> = account.causes.iter().collect();
+    causes.order_by_key(|cause| std::cmp::Reverse((length(cause), cause.length)));
+    record::main_cause(account.latency, &causes, |cause| (length(cause), role(cause))).copied()
 }
 
 /// What the instructions of a cause are to the wake-up, as a class says it of the trace's.
@@ -333,12 +350,7 @@ fn is_same(trace: &TraceCause, seen: &Cause) -> bool {
         Class::Usual => is_usual(seen),
         Class::Rival => seen.class == Class::Rival && is_its_thread(),
         Class::InterruptsOff | Class::PreemptionOff => seen.class == trace.class && is_it(),
-        // Where the kernel's code is not preempted anyway, no event shows whether the count forbade it too, or interrupts were off in
-        // most of it.
-        Class::NoPreemption => {
-            let classes = [Class::NoPreemption, Class::PreemptionOff, Class::InterruptsOff];
-            classes.contains(&seen.class) && is_it()
-        }
+        Class::NoPreemption => NOT_PREEMPTED.contains(&seen.class) && is_it(),
         Class::Softirq => is_softirq(culprit, &seen.path),
         Class::Timer | Class::Call => calls(culprit),
         Class::IdleExit => is_idle(&seen.context),

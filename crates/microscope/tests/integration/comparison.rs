@@ -129,6 +129,27 @@ fn code_that_is_not_preempted_anyway_may_have_the_count_against_it_too() {
 }
 
 #[test]
+fn what_no_event_tells_apart_is_one_cause_beside_a_softirq_that_is_larger_than_each_part() {
+    let mut records = spike();
+    let held = records.iter().position(|at| at.length == 400).unwrap();
+    records[held].length = 2_000;
+    let interrupts_off = At { flags: 0, preempt: 0, ..at(INNER + 8, 0x60, 2_000) };
+    let softirq = At { preempt: 0x100, ..at(HANDLER, 0xa0, 3_000) };
+    records.splice(held + 1..held + 1, [interrupts_off, softirq]);
+    let stream = Stream::parse(&bytes(&stream(&records, 7_200))).unwrap();
+    let symbols = Symbols::parse(SYMBOLS).unwrap();
+    let seen =
+        |class| compare(&stream, &stream.windows[0], &symbols, &hit(&right(), class, "inner in dd [7]"));
+    let not_preempted = seen(Class::NoPreemption);
+    assert!(
+        not_preempted.agrees && not_preempted.by_instructions.culprit == "inner in dd",
+        "{not_preempted:?}"
+    );
+    let off = seen(Class::PreemptionOff);
+    assert!(!off.agrees && off.by_instructions.class == Class::Softirq, "{off:?}");
+}
+
+#[test]
 fn a_system_call_is_one_only_where_one_was_made() {
     assert!(beside(&hit(&right(), Class::PreemptionOff, "the kernel in dd [7]")).agrees);
     assert!(!beside(&hit(&right(), Class::PreemptionOff, "a system call in dd [7]")).agrees);
