@@ -248,7 +248,7 @@ mod tests {
     const THRESHOLD: Nanos = Nanos(1_000);
 
     fn event(at: u64, kind: Kind) -> Event {
-        Event { at: Nanos(at), cpu: CpuId(0), task: 0, kind }
+        Event { at: Nanos(at), cpu: CpuId(0), task: 0, is_wanted: None, kind }
     }
 
     /// A thread that is woken and gets the CPU.

@@ -127,7 +127,7 @@ impl Rings {
     /// The kernel records again, after it stood still.
     pub fn resume(&mut self, at: Nanos) {
         for (cpu, events) in &mut self.events {
-            events.push(Event { at, cpu: *cpu, task: 0, kind: Kind::Resumed });
+            events.push(Event { at, cpu: *cpu, task: 0, is_wanted: None, kind: Kind::Resumed });
         }
     }
 
@@ -136,7 +136,7 @@ impl Rings {
         for (one, events) in &mut self.events {
             if cpu.is_none_or(|cpu| cpu == *one) {
                 let (at, task) = events.last().map_or((Nanos::ZERO, 0), |event| (event.at, event.task));
-                events.push(Event { at, cpu: *one, task, kind: Kind::Lost });
+                events.push(Event { at, cpu: *one, task, is_wanted: None, kind: Kind::Lost });
             }
         }
     }
@@ -245,7 +245,7 @@ mod tests {
     }
 
     fn event(at: u64, task: i32, kind: Kind) -> Event {
-        Event { at: Nanos(at), cpu: CpuId(0), task, kind }
+        Event { at: Nanos(at), cpu: CpuId(0), task, is_wanted: None, kind }
     }
 
     fn rings_of(events: BTreeMap<CpuId, Vec<Event>>) -> Rings {

@@ -4,6 +4,7 @@ use record::{Activity, Cause, Piece, Stage};
 use units::{CpuId, Nanos};
 
 use crate::event::{Event, Kind};
+use crate::places::{Place, places};
 use crate::playback::Playback;
 use crate::stages::Stages;
 use crate::steal;
@@ -33,7 +34,7 @@ pub fn pieces(window: &Window) -> Account {
     let stages = Stages::find(window);
     let mut hidden = 0;
     let mut pieces = Vec::new();
-    for (cpu, from, to) in parts(window, &stages) {
+    for Place { cpu, from, to } in places(window, &stages) {
         hidden += cut(window, &stages, cpu, from..to, &mut pieces);
     }
     let waking_stack = stack_after(window, stages.waking_cpu.unwrap_or(window.cpu), |event| {
@@ -46,18 +47,6 @@ pub fn pieces(window: &Window) -> Account {
     });
     let stolen = steal::stolen(window);
     Account { stages, pieces, causes: Vec::new(), waking_stack, switch_stack, stolen, hidden }
-}
-
-/// Which CPU's events say what happened, from when to when.
-fn parts(window: &Window, stages: &Stages) -> Vec<(CpuId, Nanos, Nanos)> {
-    let (due, woke) = (window.due, window.woke.max(window.due));
-    match (stages.waking, stages.waking_cpu) {
-        (Some(waking), Some(cpu)) if cpu != window.cpu => {
-            let waking = waking.clamp(due, woke);
-            vec![(cpu, due, waking), (window.cpu, waking, woke)]
-        }
-        _ => vec![(window.cpu, due, woke)],
-    }
 }
 
 /// Cuts a time at the events of a CPU. Returns how many switches were hidden in it.

@@ -1,12 +1,16 @@
 //! What pieces come to.
 
+mod calls;
 mod idle;
 
+use std::cell::Cell;
+
 use record::{Activity, Cause, Certainty, Class, Piece, Stage};
-use units::{InOrder, Nanos};
+use units::{CpuId, InOrder, Nanos};
 
 use crate::account::{Account, stage_length};
 use crate::event::{Event, Frame, Kind, wakes_its_owner};
+use crate::places::{Place, places};
 use crate::stack::{self, GaveWay, Interrupted};
 use crate::stages::Usual;
 use crate::window::Window;
@@ -28,18 +32,25 @@ fn is_tick(function: &str) -> bool {
 /// none goes before another.
 const FAIR: i32 = 100;
 
+/// What the kernel's stopper threads are called (kernel/stop_machine.c): they go before every other, whatever their priority is.
+const STOPPER: &str = "migration/";
+
 /// So many choices of a lower thread are no race of a waking that is on its way from another CPU.
 const PASSED_OVER: usize = 2;
 
 /// Stolen time of at least this share of a gap, in percent, makes it the host's for sure.
 const STOLEN: u64 = 90;
 
+/// The thread that runs where none is ready.
+const IDLE: &str = "the idle thread";
+
 /// What shows that interrupts were off, where a function was interrupted.
 const ON_AGAIN: &str = "interrupted there once interrupts were on again";
 
 /// The causes of a wake-up's pieces: they sum to its latency, the largest first.
 pub fn causes(window: &Window, account: &Account, usual: Option<&Usual>) -> Vec<Cause> {
-    let judge = Judge { window, account, usual };
+    let places = places(window, &account.stages);
+    let judge = Judge { window, account, usual, places, stolen: Cell::new(account.stolen) };
     let mut causes: Vec<Cause> = Vec::new();
     let last = account.pieces.iter().rposition(|piece| piece.stage == Stage::BeforeInterrupt);
     for (place, piece) in account.pieces.iter().enumerate() {
@@ -61,6 +72,9 @@ struct Judge<'a> {
     window: &'a Window,
     account: &'a Account,
     usual: Option<&'a Usual>,
+    places: Vec<Place>,
+    /// What was stolen and is not yet found in a piece.
+    stolen: Cell<Nanos>,
 }
 
 /// What a piece is found to be: class, culprit, how sure, what shows it.
@@ -102,9 +116,12 @@ impl Judge<'_> {
             }
             Activity::Timer { function } if self.wakes(function) && self.is_usual(piece) => Found::usual(),
             Activity::Timer { function } => Found::new(Class::Timer, function, Sure, "its events"),
-            Activity::Call { function } => self.call(function),
+            Activity::Call { function } => self.call(piece, function),
             Activity::Interrupt { name } if TIMERS.contains(&name.as_str()) => self.path(piece),
-            Activity::Interrupt { name } => self.interrupt(name),
+            Activity::Interrupt { name } => self.interrupt(piece, name),
+            Activity::Idle { .. } | Activity::Thread { .. } if self.elsewhere(piece).is_some() => {
+                self.moved_from(piece)
+            }
             Activity::Idle { asleep } => self.idle(piece, *asleep, is_interrupted),
             Activity::Thread { tid, .. } if *tid == self.window.tid => self.own(piece),
             Activity::Thread { tid, .. } if self.reads_the_trace(*tid) => {
@@ -172,40 +189,8 @@ impl Judge<'_> {
         Nanos(self.window.latency().0 / 50)
     }
 
-    fn call(&self, function: &str) -> Found {
-        let sender = self.sender(function);
-        let witness = sender.map_or("its events".to_owned(), |sender| format!("sent by {sender}"));
-        Found::new(Class::Call, function, Certainty::Sure, witness)
-    }
-
-    /// The last thread that had `function` called on this CPU: its name, CPU and where in the kernel it did.
-    fn sender(&self, function: &str) -> Option<String> {
-        let sent = self.window.all().filter(|event| event.at <= self.window.woke).filter_map(|event| {
-            match &event.kind {
-                Kind::Ipi { to, from, .. } if function.is_empty() && to.contains(self.window.cpu) => {
-                    Some((event, from))
-                }
-                Kind::Queue { cpu, from, function: queued } => {
-                    (*cpu == self.window.cpu && queued == function).then_some((event, from))
-                }
-                _ => None,
-            }
-        });
-        let (event, from) = sent.max_by_key(|(event, _)| event.at)?;
-        let name = self.name_of(event.task);
-        Some(format!("{name} [{}] on CPU {} in {from}", event.task, event.cpu))
-    }
-
     fn name_of(&self, tid: i32) -> String {
         self.window.tasks().remove(&tid).map_or_else(|| "?".to_owned(), |task| task.name)
-    }
-
-    fn interrupt(&self, name: &str) -> Found {
-        let is_call = name.starts_with("call_function") || name == "ipi";
-        let sender = is_call.then(|| self.sender("")).flatten();
-        let witness = sender.map_or("its events".to_owned(), |sender| format!("sent by {sender}"));
-        let class = if is_call { Class::Call } else { Class::Interrupt };
-        Found::new(class, name, Certainty::Sure, witness)
     }
 
     /// An interrupt that was held off comes where interrupts are switched on again. In a guest it may come anywhere: when its host had the
@@ -301,7 +286,8 @@ impl Judge<'_> {
             Stage::BeforeInterrupt if !is_interrupted => self.passed(piece, thread),
             Stage::BeforeInterrupt | Stage::InInterrupt => self.silent(piece, tid, thread),
             Stage::Running => {
-                self.rival(thread, priority).or_else(|| self.share(thread, priority)).unwrap_or_else(|| {
+                let other = self.quota_since_it_ran(thread).or_else(|| self.rival(thread, priority));
+                other.or_else(|| self.share(thread, priority)).unwrap_or_else(|| {
                     let witness = "it gave way again before it was in user space";
                     Found::new(Class::Unknown, thread, Certainty::Unknown, witness)
                 })
@@ -326,6 +312,10 @@ impl Judge<'_> {
             let culprit = format!("__schedule in {thread}");
             let witness = "it came due while that gave way, with interrupts off";
             return Found::new(Class::InterruptsOff, culprit, Certainty::Likely, witness);
+        }
+        if !self.gave_way_before_the_interrupt(piece) {
+            let witness = "another interrupt came first: they were off until then, or the host had the CPU";
+            return Found::new(Class::Unknown, thread, Certainty::Unknown, witness);
         }
         let witness = format!("it had not come when {thread} gave way, with interrupts on");
         Found::new(Class::Host, "the timer's interrupt", Certainty::Likely, witness)
@@ -374,9 +364,11 @@ impl Judge<'_> {
 
     /// The host's doing, where the threads' clock shows that most of the piece was taken.
     fn stolen_found(&self, piece: &Piece, witness: &str) -> Option<Found> {
-        let stolen = self.account.stolen;
+        let stolen = self.stolen.get();
         let share = stolen.0.saturating_mul(100) / piece.length.0.max(1);
         (share >= STOLEN && stolen > Nanos::ZERO).then(|| {
+            self.stolen.set(Nanos(stolen.0.saturating_sub(piece.length.0)));
+            let stolen = self.account.stolen;
             let witness = format!("{:.1} us of steal; {witness}", stolen.as_micros_f64());
             Found::new(Class::Host, "", Certainty::Sure, witness)
         })
@@ -384,9 +376,38 @@ impl Judge<'_> {
 
     /// A thread that goes before this one.
     fn rival(&self, thread: &str, priority: Option<i32>) -> Option<Found> {
-        let goes_before = priority.zip(self.window.priority).is_some_and(|(other, own)| other <= own);
+        let goes_before = priority.zip(self.window.priority).is_some_and(|(other, own)| other <= own)
+            || thread.starts_with(STOPPER);
         goes_before
             .then(|| Found::new(Class::Rival, thread, Certainty::Sure, "its priority is the same or higher"))
+    }
+
+    /// The CPU on which the thread was ready, where it was moved from there to the one on which it ran.
+    fn elsewhere(&self, piece: &Piece) -> Option<CpuId> {
+        let is_ready = piece.stage == Stage::Runnable;
+        let at = self.begin_of(piece);
+        let place = self.places.iter().find(|place| is_ready && at >= place.from && at < place.to)?;
+        (place.cpu != self.window.cpu).then_some(place.cpu)
+    }
+
+    /// What held the thread up on another CPU. The stacks are of the one on which it ran.
+    fn moved_from(&self, piece: &Piece) -> Found {
+        let (thread, found) = match &piece.activity {
+            Activity::Thread { tid, name, priority, work } => {
+                let thread = thread_words(name, *tid, work.as_deref());
+                let found = self.rival(&thread, *priority).or_else(|| self.share(&thread, *priority));
+                (thread, found)
+            }
+            _ => (IDLE.to_owned(), None),
+        };
+        found.unwrap_or_else(|| {
+            if self.is_usual(piece) {
+                return Found::usual();
+            }
+            let from = self.elsewhere(piece).map_or_else(String::new, |cpu| format!(" from CPU {cpu}"));
+            let witness = format!("it was ready there until it was moved{from}");
+            Found::new(Class::Unknown, thread, Certainty::Unknown, witness)
+        })
     }
 
     /// Another thread of the fair scheduler had its share before this one.
@@ -425,6 +446,9 @@ impl Judge<'_> {
                            fair server, or throttling";
             return Found::new(Class::Throttling, "", Certainty::Likely, witness);
         }
+        if let Some(found) = self.chosen_again(piece, thread) {
+            return found;
+        }
         if self.is_usual(piece) && !self.is_held(piece) {
             return Found::usual();
         }
@@ -437,6 +461,22 @@ impl Judge<'_> {
             );
         }
         self.held_up(piece, thread)
+    }
+
+    /// A thread of lower priority that had to give way, and goes on without: the scheduler chose it once more. No switch says so.
+    fn chosen_again(&self, piece: &Piece, thread: &str) -> Option<Found> {
+        let Activity::Thread { tid, .. } = &piece.activity else { return None };
+        let ready = self.account.stages.waking.filter(|_| piece.length > USUAL && !self.is_fair())?;
+        let end = self.begin_of(piece) + piece.length;
+        let here = self.window.of(self.window.cpu).iter();
+        // At a switch the flag has been cleared.
+        let is_in_between = |event: &Event| !matches!(event.kind, Kind::Switch { .. } | Kind::Stack(_));
+        let mut its = here
+            .filter(|event| event.task == *tid && event.at > ready && event.at < end && is_in_between(event));
+        let wanted = |event: &Event| event.is_wanted == Some(true);
+        let is_chosen = its.any(wanted) && its.any(|event| event.is_wanted == Some(false));
+        let witness = format!("the scheduler ran and chose {thread} again: the fair server, or throttling");
+        is_chosen.then(|| Found::new(Class::Throttling, "", Certainty::Likely, witness))
     }
 
     /// A thread of lower priority ran on: as the stacks say.

@@ -77,6 +77,8 @@ pub struct Event {
     pub cpu: CpuId,
     /// The thread that ran there; 0 is the idle thread.
     pub task: i32,
+    /// Whether the scheduler was to choose anew there (`TIF_NEED_RESCHED`), where the event says so.
+    pub is_wanted: Option<bool>,
     /// What happened.
     pub kind: Kind,
 }
@@ -97,6 +99,10 @@ pub enum Kind {
     Migrate {
         /// Which.
         tid: i32,
+        /// From this one.
+        from: CpuId,
+        /// To this one.
+        to: CpuId,
     },
     /// A thread has had so much of the CPU since it was last said.
     Runtime {
@@ -206,7 +212,10 @@ const SOFTIRQS: [&str; 10] =
 impl Event {
     /// What an explanation wants to know of an event.
     pub fn of(event: &trace::Event<'_>, symbols: &Symbols) -> Self {
-        Self { at: event.time, cpu: event.cpu, task: event.task, kind: kind(event, symbols) }
+        const NEED_RESCHED: u64 = 0x04; // TRACE_FLAG_NEED_RESCHED (include/linux/trace_events.h)
+        let is_wanted = event.unsigned("common_flags").map(|flags| flags & NEED_RESCHED != 0);
+        let kind = kind(event, symbols);
+        Self { at: event.time, cpu: event.cpu, task: event.task, is_wanted, kind }
     }
 
     /// As a record keeps it, at its distance from `due`.
@@ -255,7 +264,10 @@ fn kind(event: &trace::Event<'_>, symbols: &Symbols) -> Kind {
             let of = |tid| Task { tid, name: text("comm"), priority: id("prio"), state: None };
             id("pid").map(|tid| Kind::Waking(of(tid)))
         }
-        "sched_migrate_task" => id("pid").map(|tid| Kind::Migrate { tid }),
+        "sched_migrate_task" => {
+            let (from, to) = (cpu("orig_cpu"), cpu("dest_cpu"));
+            id("pid").zip(from.zip(to)).map(|(tid, (from, to))| Kind::Migrate { tid, from, to })
+        }
         "sched_stat_runtime" => id("pid").map(|tid| Kind::Runtime { tid, length: time("runtime") }),
         "irq_handler_entry" => {
             Some(Kind::Enter(Frame::Handler(text("name"), event.signed("irq").unwrap_or(-1))))
@@ -348,7 +360,7 @@ impl Kind {
                 ("switch", format!("{} -> {}", previous.words(), next.words()))
             }
             Self::Waking(task) => ("waking", task.words()),
-            Self::Migrate { tid } => ("migrate", tid.to_string()),
+            Self::Migrate { tid, from, to } => ("migrate", format!("{tid} from {from} to {to}")),
             Self::Runtime { tid, length } => ("runtime", format!("{tid} {}", length.0)),
             Self::Enter(frame) => ("enter", frame.to_string()),
             Self::Leave(frame) => ("leave", frame.to_string()),

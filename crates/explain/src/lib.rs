@@ -36,6 +36,7 @@ pub mod cures;
 mod event;
 pub mod guard;
 mod overview;
+mod places;
 mod playback;
 mod stack;
 mod stages;

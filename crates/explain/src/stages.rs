@@ -48,14 +48,6 @@ impl Stages {
             _ => Stage::Unknown,
         }
     }
-
-    /// The CPU whose events say what delayed the thread at `at`.
-    pub fn cpu(&self, at: Nanos, window: &Window) -> CpuId {
-        match (self.waking, self.waking_cpu) {
-            (Some(waking), Some(cpu)) if at < waking => cpu,
-            _ => window.cpu,
-        }
-    }
 }
 
 /// What is usual on a CPU, of many wake-ups stage by stage: medians. In nanoseconds, or in what the clock counts.
@@ -173,13 +165,17 @@ fn last_end(window: &Window, from: Nanos, to: Nanos) -> Option<Nanos> {
     ends.map(|event| event.at).filter(|at| (from..=to).contains(at)).max()
 }
 
-/// When the thread got the CPU for this wake-up: its last switch before it.
+/// When the thread got the CPU for this wake-up: its first switch after its waking; the last one where no waking is in the trace.
 fn switch(window: &Window) -> Option<Nanos> {
     let to_it = |event: &&Event| {
         let is_it = matches!(&event.kind, Kind::Switch { next, .. } if next.tid == window.tid);
         is_it && event.at >= window.due && event.at <= window.woke
     };
-    window.of(window.cpu).iter().rfind(to_it).map(|event| event.at)
+    let mut switches = window.of(window.cpu).iter().filter(to_it).map(|event| event.at);
+    match waking(window, window.tid, window.woke) {
+        Some(waking) => switches.find(|at| *at >= waking.at),
+        None => switches.next_back(),
+    }
 }
 
 /// When the thread was first seen to run on its CPU after its own waking, where that is before the switch: the switch that began it is

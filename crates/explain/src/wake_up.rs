@@ -118,7 +118,7 @@ mod tests {
     const OWN: i32 = 100;
 
     fn event(at: u64, task: i32, kind: Kind) -> Event {
-        Event { at: Nanos(at), cpu: CpuId(0), task, kind }
+        Event { at: Nanos(at), cpu: CpuId(0), task, is_wanted: None, kind }
     }
 
     /// When the thread was due that got the CPU at 2000.

@@ -349,6 +349,20 @@ pub const ALL: &[Fault] = &[
         found_by: Tests { package: "explain", executable: Some("integration"), tests: "unseen" },
     },
     Fault {
+        name: "a-thread-that-is-moved-waited-where-it-ran",
+        file: "crates/explain/src/places.rs",
+        is: "add(one.from, from, one.at);",
+        becomes: "add(window.cpu, from, one.at);",
+        found_by: Tests { package: "explain", executable: Some("integration"), tests: "moved" },
+    },
+    Fault {
+        name: "a-lower-thread-that-was-chosen-again-held-the-cpu",
+        file: "crates/explain/src/cause.rs",
+        is: "its.any(wanted) && its.any(|event| event.is_wanted == Some(false))",
+        becomes: "false",
+        found_by: Tests { package: "explain", executable: Some("integration"), tests: "moved" },
+    },
+    Fault {
         name: "the-end-of-a-latency-is-in-no-piece",
         file: "crates/explain/src/account.rs",
         is: "split(stages, at..time.end, playback.activity(), pieces);",

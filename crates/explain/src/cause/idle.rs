@@ -3,7 +3,7 @@
 use record::{Activity, Certainty, Class, Piece, Stage};
 use units::Nanos;
 
-use super::{Found, Judge, USUAL, thread_words};
+use super::{Found, IDLE, Judge, USUAL, thread_words};
 use crate::account::stage_length;
 use crate::event::{Event, Frame, Kind};
 use crate::stack::{self, Interrupted};
@@ -15,14 +15,14 @@ const RT_PERIOD: [&str; 1] = ["sched_rt_period_timer"];
 /// What the scheduler has other CPUs do: wakings and balancing, in microseconds.
 const BRIEF: [&str; 2] = ["sched_ttwu_pending", "nohz_csd_func"];
 
-/// The thread that runs where none is ready.
-const IDLE: &str = "the idle thread";
-
 impl Judge<'_> {
     pub(super) fn idle(&self, piece: &Piece, asleep: bool, is_interrupted: bool) -> Found {
         if let Some(timer) = self.throttled_until().filter(|_| piece.stage == Stage::Runnable) {
             let witness = format!("idle until {timer}");
             return Found::new(Class::Throttling, "", Certainty::Sure, witness);
+        }
+        if let Some(found) = self.quota_since_it_ran(IDLE).filter(|_| piece.stage == Stage::Running) {
+            return found;
         }
         if let Some(found) = self.called(piece).or_else(|| self.kept_from_an_idle_cpu(piece)) {
             return found;
@@ -86,6 +86,29 @@ impl Judge<'_> {
         (Nanos(end.0 - at.0) <= Nanos(waited.0 / 10).max(USUAL)).then_some(name)
     }
 
+    /// A thread of the fair scheduler that gave way before it was in user space, while a timer gave groups their time back: its group's
+    /// quota can have been spent, which the kernel enforces there since Linux 6.18.
+    pub(super) fn quota_since_it_ran(&self, other: &str) -> Option<Found> {
+        let (from, end) = (self.account.stages.switch.filter(|_| self.is_fair())?, self.window.woke);
+        let waited = stage_length(&self.account.pieces, Stage::Running);
+        let expired = self.window.all().filter(|event| event.at > from && event.at <= end);
+        let (at, timer) = expired
+            .filter_map(|event| match &event.kind {
+                Kind::Enter(Frame::Timer(name, _) | Frame::Call(name)) => Some((event.at, name.as_str())),
+                _ => None,
+            })
+            .filter(|(_, name)| waited > USUAL && QUOTAS.contains(name))
+            .max_by_key(|(at, _)| *at)?;
+        if end.0 - at.0 <= waited.0 / 10 {
+            let witness = format!("it gave way before it was in user space, until {timer}");
+            return Some(Found::new(Class::Throttling, "", Certainty::Likely, witness));
+        }
+        let witness = format!(
+            "before it was in user space others had their share, or a quota was spent ({timer} came)"
+        );
+        Some(Found::new(Class::Unknown, other, Certainty::Unknown, witness))
+    }
+
     /// A call from another CPU that the idle thread runs before the interrupt for it comes, with interrupts off. Where the kernel
     /// withholds the idle thread's events, all that is seen of it is that it was queued.
     fn called(&self, piece: &Piece) -> Option<Found> {
@@ -106,26 +129,22 @@ impl Judge<'_> {
                 .any(|event| matches!(&event.kind, Kind::Enter(Frame::Call(name)) if name == function))
         };
         let queued = self.window.all().filter_map(|event| match &event.kind {
-            Kind::Queue { cpu, function, .. } => {
+            Kind::Queue { cpu, from, function } => {
                 let is_long = *cpu == self.window.cpu && !BRIEF.contains(&function.as_str());
-                is_long.then_some((event.at, function))
+                is_long.then_some((event, from, function))
             }
             _ => None,
         });
-        let (_, function) = queued
-            .filter(|(at, function)| (since..until).contains(at) && !is_run(*at, function))
-            .max_by_key(|(at, _)| *at)?;
-        let witness = match self.sender(function) {
-            Some(sender) => {
-                format!("queued by {sender}, and run by the idle thread, whose events are withheld")
-            }
-            None => "queued, and run by the idle thread, whose events are withheld".to_owned(),
-        };
+        let (event, from, function) = queued
+            .filter(|(event, _, function)| (since..until).contains(&event.at) && !is_run(event.at, function))
+            .max_by_key(|(event, ..)| event.at)?;
+        let sender = self.sender_words(event, from);
+        let witness = format!("queued by {sender}, and run by the idle thread, whose events are withheld");
         Some(Found::new(Class::Call, function, Certainty::Likely, witness))
     }
 
     /// When a piece of the account begins.
-    fn begin_of(&self, piece: &Piece) -> Nanos {
+    pub(super) fn begin_of(&self, piece: &Piece) -> Nanos {
         let before = self.account.pieces.iter().take_while(|one| !std::ptr::eq(*one, piece));
         before.fold(self.window.due, |at, one| at + one.length)
     }

@@ -168,7 +168,7 @@ impl Takings {
         }
     }
 
-    fn see_kind(&mut self, Event { at, cpu, task, kind }: Event, slept: bool) {
+    fn see_kind(&mut self, Event { at, cpu, task, kind, .. }: Event, slept: bool) {
         match kind {
             Kind::Switch { previous, next } => self.switch(cpu, at, (previous, slept), next),
             Kind::Waking(woken) => self.wake(woken.tid, at),

@@ -48,7 +48,7 @@ mod tests {
         let mut seen = Idle::default();
         let mut switch = |cpu, previous: &Task, next: &Task| {
             let kind = Kind::Switch { previous: previous.clone(), next: next.clone() };
-            seen.see(&Event { at: Nanos(1), cpu: CpuId(cpu), task: previous.tid, kind });
+            seen.see(&Event { at: Nanos(1), cpu: CpuId(cpu), task: previous.tid, is_wanted: None, kind });
         };
         for _ in 0..LEAST {
             switch(0, &own, &idle);

@@ -34,7 +34,11 @@ fn kind() -> impl Strategy<Value = Kind> {
     prop_oneof![
         (task(), task()).prop_map(|(previous, next)| Kind::Switch { previous, next }),
         task().prop_map(Kind::Waking),
-        (0..5i32).prop_map(|tid| Kind::Migrate { tid }),
+        (0..5i32, 0..3u32, 0..3u32).prop_map(|(tid, from, to)| Kind::Migrate {
+            tid,
+            from: CpuId(from),
+            to: CpuId(to)
+        }),
         (0..5i32, any::<u64>()).prop_map(|(tid, length)| Kind::Runtime { tid, length: Nanos(length) }),
         frame().prop_map(Kind::Enter),
         frame().prop_map(Kind::Leave),
@@ -59,7 +63,7 @@ fn events(cpu: u32) -> impl Strategy<Value = Vec<Event>> {
         if in_order {
             events.sort_by_key(|(at, _, _)| *at);
         }
-        let event = |(at, task, kind)| Event { at: Nanos(at), cpu: CpuId(cpu), task, kind };
+        let event = |(at, task, kind)| Event { at: Nanos(at), cpu: CpuId(cpu), task, is_wanted: None, kind };
         events.into_iter().map(event).collect()
     })
 }

@@ -26,7 +26,7 @@ pub fn task(tid: i32) -> Task {
 
 impl Script {
     pub fn at(mut self, at: u64, task: i32, kind: Kind) -> Self {
-        self.0.push(Event { at: Nanos(at), cpu: CpuId(0), task, kind });
+        self.0.push(Event { at: Nanos(at), cpu: CpuId(0), task, is_wanted: None, kind });
         self
     }
 

@@ -4,6 +4,7 @@ mod any_stream;
 mod fair;
 mod guard;
 mod made_up;
+mod moved;
 mod overview;
 mod sorts;
 mod unseen;

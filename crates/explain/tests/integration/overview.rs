@@ -173,7 +173,7 @@ proptest! {
         let mut at = 0;
         for (step, cpu, task, kind) in events {
             at += step;
-            watching.see(&Event { at: Nanos(at), cpu: CpuId(cpu), task, kind }, |tid, _| tid == OWN);
+            watching.see(&Event { at: Nanos(at), cpu: CpuId(cpu), task, is_wanted: None, kind }, |tid, _| tid == OWN);
         }
         let overview = watching.overview();
         let sum: u64 = overview.handlers.iter().map(|handler| handler.time.0).sum();

@@ -124,7 +124,10 @@ fn an_interrupt_that_came_late_in_user_space_is_the_hosts() {
     let stolen = Kind::Runtime { tid: OTHER, length: Nanos(120_000) };
     let events = window.events.values_mut().next().unwrap();
     let place = events.len() - 1;
-    events.insert(place, explain::Event { at: Nanos(3_001_900), kind: stolen, ..events[place].clone() });
+    events.insert(
+        place,
+        explain::Event { at: Nanos(3_001_900), is_wanted: None, kind: stolen, ..events[place].clone() },
+    );
     let (class, _, certainty, share) = main_cause(&window);
     assert_eq!((class, certainty), (Class::Host, Certainty::Sure));
     assert!(share >= 99);
@@ -526,6 +529,7 @@ fn a_call_is_charged_to_who_sent_it_here_and_not_to_who_sent_elsewhere_later() {
         .switch(3_001_000, OTHER, OWN)
         .window(3_002_000);
     let sent = |at, task, to| explain::Event {
+        is_wanted: None,
         at: Nanos(at),
         cpu: CpuId(1),
         task,
@@ -552,7 +556,7 @@ fn a_function_that_another_cpu_calls_is_charged_to_who_queued_it() {
         .leave(3_000_000, OTHER, call())
         .switch(3_001_000, OTHER, OWN)
         .window(3_002_000);
-    let on_1 = |at, task, kind| explain::Event { at: Nanos(at), cpu: CpuId(1), task, kind };
+    let on_1 = |at, task, kind| explain::Event { at: Nanos(at), cpu: CpuId(1), task, is_wanted: None, kind };
     let queued = |cpu, function: &str| Kind::Queue {
         cpu: CpuId(cpu),
         from: "generic_exec_single".to_owned(),

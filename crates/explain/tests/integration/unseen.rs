@@ -78,7 +78,7 @@ fn an_idle_cpu_of_which_no_event_was_seen_yet_is_not_taken_to_be_awake() {
 fn queued(at: u64, function: &str) -> explain::Event {
     let function = function.to_owned();
     let kind = Kind::Queue { cpu: CpuId(0), from: "generic_exec_single".to_owned(), function };
-    explain::Event { at: Nanos(at), cpu: CpuId(1), task: 300, kind }
+    explain::Event { at: Nanos(at), cpu: CpuId(1), task: 300, is_wanted: None, kind }
 }
 
 /// The thread is woken on an idle CPU, whose idle thread then runs what was queued before the interrupt for it comes.
