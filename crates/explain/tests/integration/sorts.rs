@@ -539,7 +539,7 @@ fn a_call_is_charged_to_who_sent_it_here_and_not_to_who_sent_elsewhere_later() {
             function: String::new(),
         },
     };
-    window.events.insert(CpuId(1), vec![sent(1_002_700, 300, 0), sent(1_002_900, 400, 2)]);
+    window.events.insert(CpuId(1), vec![sent(1_002_700, 300, 0), sent(1_002_750, 400, 2)]);
     let account = account(&window, Some(&USUAL));
     let call = account.causes.iter().find(|cause| cause.class == Class::Call).unwrap();
     assert!(call.witness.contains("[300] on CPU 1 in on_each_cpu"), "{call:?}");
