@@ -32,7 +32,7 @@ pub fn places(window: &Window, stages: &Stages) -> Vec<Place> {
     let mut from = ready;
     for one in &moves {
         add(one.from, from, one.at);
-        from = one.at;
+        from = from.max(one.at);
     }
     add(window.cpu, from, woke);
     places
