@@ -2,8 +2,8 @@
 
 use units::{CpuId, InOrder, Nanos};
 
-use crate::event::{Event, Kind};
-use crate::stages::Stages;
+use crate::event::Kind;
+use crate::stages::{Stages, waking};
 use crate::wake_up::ON_ITS_WAY;
 use crate::window::Window;
 
@@ -45,10 +45,8 @@ struct Move {
 
 /// Moves of the thread while it was ready. Who wakes a thread chooses a CPU for it: that is no move.
 fn moves(window: &Window, ready: Nanos) -> Vec<Move> {
-    let is_its = |event: &&Event| matches!(&event.kind, Kind::Waking(task) if task.tid == window.tid);
-    let wakings = window.all().filter(is_its).map(|event| event.at).filter(|at| *at <= window.woke);
-    let waking = wakings.max().filter(|at| *at >= window.due);
-    let from = waking.map_or(ready, |at| Nanos(at.0.saturating_add(ON_ITS_WAY.0)));
+    let waking = waking(window, window.tid, window.woke);
+    let from = waking.map_or(ready, |waking| Nanos(waking.at.0.saturating_add(ON_ITS_WAY.0)));
     let moved = window.all().filter(|event| event.at > from && event.at <= window.woke);
     let mut moves: Vec<Move> = moved
         .filter_map(|event| match event.kind {

@@ -206,7 +206,7 @@ fn chain(window: &Window, before: Nanos) -> Option<&Event> {
 }
 
 /// The last waking of `tid` in the window that came no later than `before`.
-fn waking(window: &Window, tid: i32, before: Nanos) -> Option<&Event> {
+pub fn waking(window: &Window, tid: i32, before: Nanos) -> Option<&Event> {
     let is_it = |event: &&Event| {
         matches!(&event.kind, Kind::Waking(woken) if woken.tid == tid)
             && event.at >= window.due

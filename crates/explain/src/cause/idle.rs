@@ -74,16 +74,18 @@ impl Judge<'_> {
     pub(super) fn throttled_until(&self) -> Option<&str> {
         let timers: &[&str] = if self.is_fair() { &QUOTAS } else { &RT_PERIOD };
         let end = self.account.stages.switch.unwrap_or(self.window.woke);
-        let expired = self.window.all().filter_map(|event| match &event.kind {
+        let (at, name) = self.last_of(timers, self.account.stages.waking.unwrap_or_default(), end)?;
+        let waited = stage_length(&self.account.pieces, Stage::Runnable);
+        (Nanos(end.0 - at.0) <= Nanos(waited.0 / 10).max(USUAL)).then_some(name)
+    }
+
+    /// The last of these timers and calls that began from one moment to the other, on any CPU.
+    fn last_of(&self, names: &[&str], from: Nanos, to: Nanos) -> Option<(Nanos, &str)> {
+        let begun = self.window.all().filter_map(|event| match &event.kind {
             Kind::Enter(Frame::Timer(name, _) | Frame::Call(name)) => Some((event.at, name.as_str())),
             _ => None,
         });
-        let is_in_time = |at: Nanos| Some(at) >= self.account.stages.waking && at <= end;
-        let (at, name) = expired
-            .filter(|(at, name)| timers.contains(name) && is_in_time(*at))
-            .max_by_key(|(at, _)| *at)?;
-        let waited = stage_length(&self.account.pieces, Stage::Runnable);
-        (Nanos(end.0 - at.0) <= Nanos(waited.0 / 10).max(USUAL)).then_some(name)
+        begun.filter(|(at, name)| names.contains(name) && (from..=to).contains(at)).max_by_key(|(at, _)| *at)
     }
 
     /// A thread of the fair scheduler that gave way before it was in user space, while a timer gave groups their time back: its group's
@@ -91,14 +93,7 @@ impl Judge<'_> {
     pub(super) fn quota_since_it_ran(&self, other: &str) -> Option<Found> {
         let (from, end) = (self.account.stages.switch.filter(|_| self.is_fair())?, self.window.woke);
         let waited = stage_length(&self.account.pieces, Stage::Running);
-        let expired = self.window.all().filter(|event| event.at > from && event.at <= end);
-        let (at, timer) = expired
-            .filter_map(|event| match &event.kind {
-                Kind::Enter(Frame::Timer(name, _) | Frame::Call(name)) => Some((event.at, name.as_str())),
-                _ => None,
-            })
-            .filter(|(_, name)| waited > USUAL && QUOTAS.contains(name))
-            .max_by_key(|(at, _)| *at)?;
+        let (at, timer) = self.last_of(&QUOTAS, from, end).filter(|_| waited > USUAL)?;
         if end.0 - at.0 <= waited.0 / 10 {
             let witness = format!("it gave way before it was in user space, until {timer}");
             return Some(Found::new(Class::Throttling, "", Certainty::Likely, witness));
@@ -123,10 +118,8 @@ impl Judge<'_> {
         // What was queued while an interrupt ran is run when that ends.
         let since = before.last().map_or(from, |event| event.at);
         let is_run = |queued: Nanos, function: &str| {
-            let calls = here.iter().filter(|event| event.at >= queued);
-            calls
-                .into_iter()
-                .any(|event| matches!(&event.kind, Kind::Enter(Frame::Call(name)) if name == function))
+            let mut calls = here.iter().filter(|event| event.at >= queued);
+            calls.any(|event| matches!(&event.kind, Kind::Enter(Frame::Call(name)) if name == function))
         };
         let queued = self.window.all().filter_map(|event| match &event.kind {
             Kind::Queue { cpu, from, function } => {
