@@ -5,8 +5,8 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use survey::{Survey, Value, named_facts};
 use record::Fact;
+use survey::{Survey, Value, named_facts};
 use sysroot::{SysRoot, Tree};
 use units::CpuList;
 

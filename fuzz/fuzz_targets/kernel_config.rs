@@ -7,7 +7,8 @@ use machine::kernel_config::{KernelConfig, dropped, line_of};
 fuzz_target!(|text: &str| {
     let config = KernelConfig::parse(text);
     assert!(config.complaints.iter().all(|complaint| (1..=text.lines().count()).contains(&complaint.line)));
-    let written: String = config.settings().map(|(symbol, setting)| line_of(symbol, setting) + "\n").collect();
+    let written: String =
+        config.settings().map(|(symbol, setting)| line_of(symbol, setting) + "\n").collect();
     let read = KernelConfig::parse(&written);
     assert!(read.complaints.is_empty() && read.settings().eq(config.settings()));
     assert!(dropped(&config, &read).is_empty());

@@ -16,9 +16,13 @@ fuzz_target!(|bytes: &[u8]| {
             let account = account(&stream, window, &symbols);
             let pieces: u64 = account.pieces.iter().map(|piece| piece.length.0).sum();
             let causes: u64 = account.causes.iter().map(|cause| cause.length.0).sum();
-            assert_eq!((pieces, causes, account.calls.total), (account.latency.0, account.latency.0, account.latency.0));
+            assert_eq!(
+                (pieces, causes, account.calls.total),
+                (account.latency.0, account.latency.0, account.latency.0)
+            );
         }
-        for section in places(&stream, &symbols).iter().filter_map(|place| section(&stream, place, &symbols)) {
+        for section in places(&stream, &symbols).iter().filter_map(|place| section(&stream, place, &symbols))
+        {
             assert_eq!(section.calls.total, section.length.0);
         }
     }

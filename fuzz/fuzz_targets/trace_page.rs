@@ -48,7 +48,12 @@ fuzz_target!(|bytes: &[u8]| {
     while let Some(item) = merge.next(&formats, &mut tasks, Nanos(u64::MAX)).expect("memory is read") {
         if let Item::Event(event) = item {
             assert!(event.addresses("caller").len() <= bytes.len());
-            let _ = (event.cpus("mask"), event.text("next_comm"), event.label("next_pid"), event.fields().count());
+            let _ = (
+                event.cpus("mask"),
+                event.text("next_comm"),
+                event.label("next_pid"),
+                event.fields().count(),
+            );
         }
     }
 });

@@ -2,8 +2,8 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use trace::saved::Saved;
 use trace::Item;
+use trace::saved::Saved;
 
 fuzz_target!(|bytes: &[u8]| {
     let Ok(saved) = Saved::of_bytes(bytes.to_vec()) else { return };

@@ -11,7 +11,8 @@ fuzz_target!(|lines: &str| {
                 assert!(event.comm.is_none_or(|comm| line.contains(comm)));
                 for field in ["comm", "pid", "next_comm", "function", "id", "buf", "é"] {
                     assert!(event.text(field).is_none_or(|text| line.contains(text.as_ref())));
-                    let _ = (event.value(field), event.cpus(field), event.function(field, &Symbols::default()));
+                    let _ =
+                        (event.value(field), event.cpus(field), event.function(field, &Symbols::default()));
                 }
             }
             Some(Item::Lost(lost)) => assert!(lost.cpu.is_some() || lost.events > Some(0)),

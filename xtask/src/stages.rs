@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::thread;
 use std::time::Instant;
@@ -37,7 +37,7 @@ pub struct Stage {
 }
 
 /// All stages. What measures, counts or needs root comes after what may run side by side, and never beside it.
-pub const ALL: [Stage; 14] = [
+pub const ALL: [Stage; 15] = [
     Stage { name: "packages", depth: Depth::Normal, run: |_| packages::provide() },
     Stage {
         name: "formatting",
@@ -49,6 +49,8 @@ pub const ALL: [Stage; 14] = [
     Stage { name: "unit tests", depth: Depth::Quick, run: |_| unit() },
     Stage { name: "integration tests", depth: Depth::Quick, run: |_| integration() },
     Stage { name: "documentation tests", depth: Depth::Quick, run: |_| documentation_tests() },
+    // They are run later; that they follow the types that they use is seen here.
+    Stage { name: "clippy of fuzz targets", depth: Depth::Normal, run: |_| fuzz_clippy() },
     Stage { name: "serial tests", depth: Depth::Normal, run: |limit| serial(Depth::Normal, limit) },
     Stage { name: "documentation", depth: Depth::Later, run: |_| documentation() },
     Stage { name: "models", depth: Depth::Later, run: |_| models() },
@@ -211,11 +213,31 @@ fn tests(name: &str, selection: &[&str], harness: &[&str]) -> Result<Tally> {
 /// Seconds that each fuzz target runs: enough to see that it builds and that what lies near its seeds is sound.
 const FUZZ_SECONDS: u32 = 10;
 
+fn fuzz_directory() -> PathBuf {
+    workspace::root().join("fuzz")
+}
+
+/// What a stage of fuzz targets comes to where libFuzzer cannot be built.
+fn without_libfuzzer(stage: &str) -> Option<Tally> {
+    command::find("c++").is_none().then(|| Tally::skip(stage, "needs package g++ (apt-get install)"))
+}
+
+/// In release, for the later build takes libFuzzer from here.
+fn fuzz_clippy() -> Result<Tally> {
+    let stage = "clippy of fuzz targets";
+    if let Some(skipped) = without_libfuzzer(stage) {
+        return Ok(skipped);
+    }
+    let mut clippy = cargo();
+    clippy.current_dir(fuzz_directory()).args(["clippy", "--release", "--bins", "--", "-D", "warnings"]);
+    checked(stage, &mut clippy).map(Tally::of)
+}
+
 /// Each target as `fuzz/README.md` runs it, as many at once as there are CPUs, for they only look for what breaks.
 fn fuzz() -> Result<Tally> {
-    let directory = workspace::root().join("fuzz");
-    if command::find("c++").is_none() {
-        return Ok(Tally::skip("fuzz targets", "needs package g++ (apt-get install)"));
+    let directory = fuzz_directory();
+    if let Some(skipped) = without_libfuzzer("fuzz targets") {
+        return Ok(skipped);
     }
     let mut build = cargo();
     build.current_dir(&directory).args(["build", "--release", "--bins"]);

@@ -127,7 +127,7 @@ fn marked(event: &Event) -> Option<LateWakeUp> {
     let Kind::Mark(text) = &event.kind else { return None };
     let Mark { activation, due, woke, interval } = Mark::read(text)?;
     let (due, woke, interval) = (Nanos(due), Nanos(woke), Nanos(interval));
-    Some(LateWakeUp { tid: event.task, cpu: event.cpu, activation, due, woke, interval })
+    Some(LateWakeUp { tid: event.task, cpu: event.cpu, activation, due, woke, interval, slack_until: None })
 }
 
 impl Capture {

@@ -236,6 +236,7 @@ fn of(one: &WakeUp) -> LateWakeUp {
         due: one.due,
         woke: one.switched,
         interval: one.interval.unwrap_or_default(),
+        slack_until: one.slack_until,
     }
 }
 

@@ -153,6 +153,7 @@ impl Rings {
             priority: priority(events, late.tid),
             due: late.due,
             woke: late.woke,
+            slack_until: late.slack_until,
             is_guest: self.is_guest,
             recorders: self.recorders.clone(),
             reader: self.reader,
@@ -238,6 +239,7 @@ mod tests {
         due: Nanos::ZERO,
         woke: Nanos::ZERO,
         interval: Nanos(1_000_000),
+        slack_until: None,
     };
 
     fn task(tid: i32, priority: i32) -> Task {

@@ -107,29 +107,29 @@ fn activity_until(playback: &Playback, event: &Event) -> Activity {
     }
 }
 
-/// Adds a piece, divided where the wake-up came a stage further. It goes on with the one before where they are alike.
+/// Adds a piece, divided where the wake-up came a stage further and where its timer's slack ended. It goes on with the one before
+/// where they are alike.
 fn split(stages: &Stages, time: std::ops::Range<Nanos>, activity: Activity, pieces: &mut Vec<Piece>) {
     let mut bounds: Vec<Nanos> =
-        [stages.interrupt, stages.waking, stages.switch].into_iter().flatten().collect();
+        [stages.slack_until, stages.interrupt, stages.waking, stages.switch].into_iter().flatten().collect();
     bounds.retain(|bound| *bound > time.start && *bound < time.end);
     bounds.push(time.end);
     bounds.sort_unstable();
     let mut from = time.start;
     for to in bounds {
-        add(
-            Piece { length: Nanos(to.0 - from.0), stage: stages.at(from), activity: activity.clone() },
-            pieces,
-        );
+        let piece =
+            Piece { length: Nanos(to.0 - from.0), stage: stages.at(from), activity: activity.clone() };
+        add(piece, Some(from) != stages.slack_until, pieces);
         from = to;
     }
 }
 
-fn add(piece: Piece, pieces: &mut Vec<Piece>) {
+fn add(piece: Piece, may_go_on: bool, pieces: &mut Vec<Piece>) {
     if piece.length == Nanos::ZERO {
         return;
     }
     match pieces.last_mut() {
-        Some(last) if last.stage == piece.stage && last.activity == piece.activity => {
+        Some(last) if may_go_on && last.stage == piece.stage && last.activity == piece.activity => {
             last.length = Nanos(last.length.0 + piece.length.0);
         }
         _ => pieces.push(piece),

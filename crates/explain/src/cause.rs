@@ -104,6 +104,10 @@ impl Judge<'_> {
     /// `is_interrupted` says whether the timer's interrupt ended the piece.
     fn found(&self, piece: &Piece, is_interrupted: bool) -> Found {
         use Certainty::Sure;
+        if piece.stage == Stage::BeforeInterrupt && self.is_slack(piece) {
+            let witness = "its timer may come until then (hrtimer_start: expires)";
+            return Found::new(Class::TimerSlack, "", Sure, witness);
+        }
         match &piece.activity {
             Activity::Tracing => Found::new(Class::Tracing, "", Sure, "stacks are recorded"),
             Activity::Unknown { why } => Found::new(Class::Unknown, "", Certainty::Unknown, why),
@@ -132,6 +136,12 @@ impl Judge<'_> {
                 self.thread(piece, (*tid, &thread), *priority, is_interrupted)
             }
         }
+    }
+
+    /// Whether the kernel was still free to wait with the timer, whatever the CPU did. Timers without slack that come meanwhile have it
+    /// expire earlier.
+    fn is_slack(&self, piece: &Piece) -> bool {
+        self.account.stages.slack_until.is_some_and(|until| self.begin_of(piece) < until)
     }
 
     /// Whether a timer's function is the one that woke the thread: it is part of each wake-up by such a timer.

@@ -18,7 +18,7 @@ const fn sort(words: &'static str, rules: &'static [&'static str], advice: &'sta
 }
 
 /// All classes.
-pub const CLASSES: [Class; 17] = [
+pub const CLASSES: [Class; 18] = [
     Class::Host,
     Class::InterruptsOff,
     Class::PreemptionOff,
@@ -33,6 +33,7 @@ pub const CLASSES: [Class; 17] = [
     Class::IdleExit,
     Class::Migration,
     Class::PageFault,
+    Class::TimerSlack,
     Class::Usual,
     Class::Tracing,
     Class::Unknown,
@@ -61,6 +62,7 @@ pub const fn of(class: Class) -> Sort {
         Class::IdleExit => sort(class.words(), &["rn-cpu-dma-latency", "bt-idle-poll"], ""),
         Class::Migration => sort(class.words(), &["pr-pinned"], ""),
         Class::PageFault => sort(class.words(), &["pr-mlock", "pr-prefault"], ""),
+        Class::TimerSlack => sort(class.words(), &["pr-timerslack"], ""),
         Class::Usual => sort(class.words(), &[], ""),
         Class::Tracing => sort(class.words(), &[], ""),
         Class::Unknown => sort(class.words(), &[], ""),

@@ -121,6 +121,8 @@ pub enum Kind {
         timer: u64,
         /// When.
         due: Nanos,
+        /// Until when the thread's timer slack lets it come.
+        latest: Nanos,
     },
     /// A non-maskable interrupt was handled, and took so long.
     Nmi {
@@ -280,7 +282,7 @@ fn kind(event: &trace::Event<'_>, symbols: &Symbols) -> Kind {
         "hrtimer_expire_entry" => Some(Kind::Enter(Frame::Timer(function("function"), address("hrtimer")))),
         "hrtimer_expire_exit" => Some(Kind::Leave(Frame::Timer(String::new(), address("hrtimer")))),
         "hrtimer_start" => wakes_its_owner(&function("function"))
-            .then(|| Kind::Arm { timer: address("hrtimer"), due: time("softexpires") }),
+            .then(|| armed(address("hrtimer"), time("softexpires"), time("expires"))),
         "timer_expire_entry" => Some(Kind::Enter(Frame::Timer(function("function"), address("timer")))),
         "timer_expire_exit" => Some(Kind::Leave(Frame::Timer(String::new(), address("timer")))),
         "csd_function_entry" => Some(Kind::Enter(Frame::Call(function("func")))),
@@ -310,6 +312,10 @@ fn kind(event: &trace::Event<'_>, symbols: &Symbols) -> Kind {
         _ => vector(name),
     };
     known.unwrap_or(Kind::Other)
+}
+
+fn armed(timer: u64, due: Nanos, latest: Nanos) -> Kind {
+    Kind::Arm { timer, due, latest }
 }
 
 /// Callers of a stack, innermost first: by name, or by address where it has none.

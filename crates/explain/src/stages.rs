@@ -6,7 +6,7 @@ use units::{CpuId, Nanos};
 use crate::event::{Event, Frame, Kind};
 use crate::playback::Playback;
 use crate::wake_up::ON_ITS_WAY;
-use crate::window::Window;
+use crate::window::{Window, slack};
 
 /// Links of a chain of threads that wake one another.
 const LONGEST_CHAIN: usize = 8;
@@ -14,6 +14,8 @@ const LONGEST_CHAIN: usize = 8;
 /// The moments of a wake-up. Each is none where the trace does not have it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stages {
+    /// From here on the timer's interrupt was late: what was before is the thread's timer slack.
+    pub slack_until: Option<Nanos>,
     /// The timer's interrupt began.
     pub interrupt: Option<Nanos>,
     /// The thread was to run, or the first of a chain of threads that led to it.
@@ -30,12 +32,20 @@ impl Stages {
     /// Finds them.
     pub fn find(window: &Window) -> Self {
         let switch = seen_before(window, switch(window));
+        let slack_until = window.slack_until;
         let Some(waking) = chain(window, switch.unwrap_or(window.woke)) else {
-            return Self { switch, ..Self::default() };
+            return Self { slack_until, switch, ..Self::default() };
         };
         let interrupt = interrupt_around(window, waking);
         let threads = switch.and_then(|switch| last_end(window, waking.at, switch));
-        Self { interrupt, waking: Some(waking.at), waking_cpu: Some(waking.cpu), threads, switch }
+        Self {
+            slack_until,
+            interrupt,
+            waking: Some(waking.at),
+            waking_cpu: Some(waking.cpu),
+            threads,
+            switch,
+        }
     }
 
     /// The stage just after `at`.
@@ -73,7 +83,7 @@ impl Usual {
         let lengths = wake_ups.iter().filter_map(|(due, stages, woke)| {
             let (interrupt, waking, switch) = (stages.interrupt?, stages.waking?, stages.switch?);
             let from = |later: Nanos, earlier: Nanos| later.0.saturating_sub(earlier.0);
-            let due = (*due).min(interrupt);
+            let due = stages.slack_until.unwrap_or(*due).min(interrupt);
             let threads = stages.threads.unwrap_or(waking);
             Some([
                 from(interrupt, due),
@@ -113,15 +123,17 @@ impl Usual {
             .filter_map(|(place, switch)| {
                 let back = (due.0 - switch.at.0).div_ceil(interval);
                 let due = Nanos(due.0.checked_sub(back * interval)?);
-                let due = armed(&events[..place], tid, switch.at, interval)
-                    .filter(|armed| switch.at.0.checked_sub(armed.0).is_some_and(|late| late < interval))
-                    .unwrap_or(due);
+                let (due, latest) = armed(&events[..place], tid, switch.at, interval)
+                    .filter(|(armed, _)| switch.at.0.checked_sub(armed.0).is_some_and(|late| late < interval))
+                    .unwrap_or((due, due));
                 let is_stack = |event: &&Event| matches!(event.kind, Kind::Stack(_));
                 let woke = events[place + 1..].iter().find(|event| !is_stack(event))?.at;
                 let first = events.partition_point(|event| event.at.0 + interval < due.0);
                 let of_it = events[first..].iter().take_while(|event| event.at <= woke).cloned().collect();
                 let events = [(switch.cpu, of_it)].into();
-                let window = Window { cpu: switch.cpu, tid, due, woke, events, ..Window::default() };
+                let slack_until = slack(due, latest);
+                let window =
+                    Window { cpu: switch.cpu, tid, due, woke, slack_until, events, ..Window::default() };
                 Some((due, Stages::find(&window), woke))
             })
             .collect();
@@ -146,15 +158,15 @@ impl Usual {
     }
 }
 
-/// For when `tid` had last set its timer, less than two intervals before `before`. A thread's activations may be further apart than its
+/// For when `tid` had last set its timer, and its latest time, less than two intervals before `before`. A thread's activations may be further apart than its
 /// interval says: those of a probe that sweeps past the phases of the tick are.
-fn armed(events: &[Event], tid: i32, before: Nanos, interval: u64) -> Option<Nanos> {
+fn armed(events: &[Event], tid: i32, before: Nanos, interval: u64) -> Option<(Nanos, Nanos)> {
     let recent = events
         .iter()
         .rev()
         .take_while(|event| event.at.0.saturating_add(interval.saturating_mul(2)) >= before.0);
     recent.filter(|event| event.task == tid).find_map(|event| match event.kind {
-        Kind::Arm { due, .. } => Some(due),
+        Kind::Arm { due, latest, .. } => Some((due, latest)),
         _ => None,
     })
 }

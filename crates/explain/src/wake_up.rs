@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use units::{CpuId, Nanos};
 
 use crate::event::{Event, Frame, Kind};
+use crate::window::slack;
 
 /// A thread got a CPU that it had waited for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,6 +18,8 @@ pub struct WakeUp {
     pub due: Nanos,
     /// When it got the CPU.
     pub switched: Nanos,
+    /// Until when its timer slack let the kernel wait with the timer.
+    pub slack_until: Option<Nanos>,
     /// From one `due` to the next; none for the first.
     pub interval: Option<Nanos>,
 }
@@ -31,15 +34,29 @@ impl WakeUp {
 /// A thread that is woken may still be on its way to sleep, on another CPU: so long its own events do not say that it runs.
 pub(crate) const ON_ITS_WAY: Nanos = Nanos(20_000);
 
+/// A timer that a thread has set for itself.
+#[derive(Clone, Copy, Debug)]
+struct Armed {
+    timer: u64,
+    due: Nanos,
+    slack_until: Option<Nanos>,
+}
+
+/// A thread that is to run.
+#[derive(Clone, Copy, Debug)]
+struct Woken {
+    due: Nanos,
+    slack_until: Option<Nanos>,
+    at: Nanos,
+}
+
 /// What is known of threads that sleep and wake up.
 #[derive(Clone, Debug, Default)]
 pub struct WakeUps {
     /// The timer whose function runs on a CPU.
     runs: BTreeMap<CpuId, u64>,
-    /// The timer that a thread has armed for itself, and when it is due.
-    armed: BTreeMap<i32, (u64, Nanos)>,
-    /// Since when a thread is to run, and when it was woken.
-    woken: BTreeMap<i32, (Nanos, Nanos)>,
+    armed: BTreeMap<i32, Armed>,
+    woken: BTreeMap<i32, Woken>,
     /// When a thread was due last.
     last: BTreeMap<i32, Nanos>,
     /// Wake-ups whose end is in no event.
@@ -58,8 +75,9 @@ impl WakeUps {
             Kind::Leave(Frame::Timer(..)) => {
                 self.runs.remove(&event.cpu);
             }
-            Kind::Arm { timer, due } => {
-                self.armed.insert(event.task, (*timer, *due));
+            Kind::Arm { timer, due, latest } => {
+                let armed = Armed { timer: *timer, due: *due, slack_until: slack(*due, *latest) };
+                self.armed.insert(event.task, armed);
             }
             // Who runs while it is woken did not sleep.
             Kind::Waking(task) if is_one(task.tid, &task.name) && task.tid != event.task => {
@@ -67,17 +85,19 @@ impl WakeUps {
                 let armed = self
                     .armed
                     .remove(&task.tid)
-                    .filter(|(timer, due)| self.runs.get(&event.cpu) == Some(timer) && *due <= event.at);
-                let due = armed.map_or(event.at, |(_, due)| due);
-                let before = self.woken.insert(task.tid, (due, event.at));
+                    .filter(|armed| self.runs.get(&event.cpu) == Some(&armed.timer) && armed.due <= event.at);
+                let due = armed.map_or(event.at, |armed| armed.due);
+                let slack_until = armed.and_then(|armed| armed.slack_until);
+                let before = self.woken.insert(task.tid, Woken { due, slack_until, at: event.at });
                 // It cannot be woken again unless it has run and slept meanwhile.
                 self.unfinished += u64::from(before.is_some());
             }
             Kind::Switch { next, .. } => {
-                let (due, _) = self.woken.remove(&next.tid)?;
+                let Woken { due, slack_until, .. } = self.woken.remove(&next.tid)?;
                 let last = self.last.insert(next.tid, due);
                 let interval = last.map(|last| Nanos(due.0.saturating_sub(last.0)));
-                return Some(WakeUp { tid: next.tid, cpu: event.cpu, due, switched: event.at, interval });
+                let (tid, cpu, switched) = (next.tid, event.cpu, event.at);
+                return Some(WakeUp { tid, cpu, due, switched, slack_until, interval });
             }
             _ => {}
         }
@@ -86,7 +106,7 @@ impl WakeUps {
 
     /// A thread that is seen to run has got its CPU, though the switch to it is in no event.
     fn find_running(&mut self, event: &Event) {
-        let woken = self.woken.get(&event.task).map(|(_, woken)| *woken);
+        let woken = self.woken.get(&event.task).map(|woken| woken.at);
         let is_over = |woken: Nanos| event.at.0 > woken.0.saturating_add(ON_ITS_WAY.0);
         // A switch's stack still names the thread that gave way.
         if woken.is_some_and(is_over) && !matches!(event.kind, Kind::Stack(_)) {
@@ -169,7 +189,7 @@ mod tests {
 
     #[test]
     fn a_thread_is_due_when_its_timer_is_and_else_when_it_is_woken() {
-        let armed = |due| event(100, OWN, Kind::Arm { timer: 7, due: Nanos(due) });
+        let armed = |due| event(100, OWN, Kind::Arm { timer: 7, due: Nanos(due), latest: Nanos(due) });
         let timer = |timer| Frame::Timer("hrtimer_wakeup".into(), timer);
         let enter = |number| event(1_400, 0, Kind::Enter(timer(number)));
         let leave = || event(1_450, 0, Kind::Leave(timer(7)));

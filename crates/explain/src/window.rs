@@ -19,6 +19,8 @@ pub struct Window {
     pub due: Nanos,
     /// When it ran its own code again.
     pub woke: Nanos,
+    /// Until when its timer slack let the kernel wait with its timer.
+    pub slack_until: Option<Nanos>,
     /// Whether the machine is a hypervisor's guest: an idle CPU is handed back to it.
     pub is_guest: bool,
     /// Threads whose time is the recording's: reading the trace is all they do.
@@ -27,6 +29,11 @@ pub struct Window {
     pub reader: Option<i32>,
     /// Events of each CPU in order of time, from some time before `due`.
     pub events: BTreeMap<CpuId, Vec<Event>>,
+}
+
+/// The end of the slack of a timer that is due; none where it has none.
+pub(crate) fn slack(due: Nanos, latest: Nanos) -> Option<Nanos> {
+    (latest > due).then_some(latest)
 }
 
 impl Window {

@@ -355,7 +355,12 @@ fn is_same(trace: &TraceCause, seen: &Cause) -> bool {
         Class::Timer | Class::Call => calls(culprit),
         Class::IdleExit => is_idle(&seen.context),
         Class::Interrupt | Class::Nmi | Class::PageFault => seen.class == trace.class,
-        Class::Host | Class::Throttling | Class::Migration | Class::Tracing | Class::Unknown => false,
+        Class::Host
+        | Class::Throttling
+        | Class::Migration
+        | Class::TimerSlack
+        | Class::Tracing
+        | Class::Unknown => false,
     }
 }
 

@@ -67,7 +67,7 @@ impl Parts {
                     way.switch = Some(event.at);
                 }
             }
-            Kind::Arm { timer, due } => {
+            Kind::Arm { timer, due, .. } => {
                 self.end(event.task, None, event.at);
                 self.armed.insert(event.task, (*timer, *due));
             }

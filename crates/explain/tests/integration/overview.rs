@@ -17,7 +17,7 @@ fn overview(script: Script) -> Overview {
 }
 
 fn arm(script: Script, at: u64, due: u64) -> Script {
-    script.at(at, OWN, Kind::Arm { timer: 7, due: Nanos(due) })
+    script.at(at, OWN, Kind::Arm { timer: 7, due: Nanos(due), latest: Nanos(due) })
 }
 
 fn worst(overview: &Overview, name: PathPart) -> u64 {
@@ -67,6 +67,7 @@ fn a_late_wake_up_ends_at_its_mark_and_its_parts_sum_to_its_latency() {
             due: Nanos(1_000),
             woke: Nanos(3_100),
             interval: Nanos(1_000),
+            slack_until: None,
         };
         watching.late(&late);
         watching.lose(None);
@@ -153,7 +154,7 @@ fn kind() -> impl Strategy<Value = Kind> {
         frame().prop_map(Kind::Leave),
         (thread(), thread()).prop_map(|(one, two)| Kind::Switch { previous: task(one), next: task(two) }),
         Just(Kind::Waking(task(OWN))),
-        (0..3_000_u64).prop_map(|due| Kind::Arm { timer: 7, due: Nanos(due) }),
+        (0..3_000_u64).prop_map(|due| Kind::Arm { timer: 7, due: Nanos(due), latest: Nanos(due) }),
         Just(Kind::Work(Some("w".into()))),
         Just(Kind::Work(None)),
         Just(Kind::Mark(String::new())),

@@ -78,12 +78,32 @@ fn a_thread_that_held_the_cpu_for_longer_than_the_scheduler_takes_is_named_thoug
 }
 
 #[test]
+fn time_until_the_end_of_the_timers_slack_is_the_slack_and_what_comes_after_it_is_not() {
+    let idle = || {
+        let script = Script::default().switch(900_000, OWN, 0).timer(11_000_000, 0, "");
+        script.switch(11_002_500, 0, OWN).window(11_003_000)
+    };
+    let of = |slack_until| {
+        let window = Window { is_guest: true, slack_until, ..idle() };
+        let causes = account(&window, Some(&USUAL)).causes;
+        let length = |class| {
+            causes.iter().filter(|cause| cause.class == class).map(|cause| cause.length.0).sum::<u64>()
+        };
+        (length(Class::TimerSlack), length(Class::Host))
+    };
+    assert_eq!(of(None), (0, 10_000_000));
+    assert_eq!(of(Some(Nanos(4_000_000))), (3_000_000, 7_000_000));
+    // Something else made it come before.
+    assert_eq!(of(Some(Nanos(90_000_000))), (10_000_000, 0));
+}
+
+#[test]
 fn what_is_usual_of_a_thread_that_sweeps_is_counted_from_when_its_timers_were_due() {
     // Each activation is 400 ns further from the one before than the interval says.
     let due = |number: u64| 1_000_000 * number + 400 * number;
     let wake_up = |script: Script, number: u64| {
         let at = due(number);
-        let arm = Kind::Arm { timer: 7, due: Nanos(at) };
+        let arm = Kind::Arm { timer: 7, due: Nanos(at), latest: Nanos(at) };
         script
             .at(at - 900_000, OWN, arm)
             .switch(at - 800_000, OWN, 0)

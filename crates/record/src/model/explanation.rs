@@ -96,6 +96,8 @@ pub struct LateWakeUp {
     pub woke: Nanos,
     /// Its period.
     pub interval: Nanos,
+    /// Until when its timer slack let the kernel wait with the timer; none where it has none, or it is not known.
+    pub slack_until: Option<Nanos>,
 }
 
 impl LateWakeUp {
@@ -312,6 +314,8 @@ pub enum Class {
     Migration,
     /// A page fault of the thread.
     PageFault,
+    /// The thread's timer slack (prctl(2), `PR_SET_TIMERSLACK`).
+    TimerSlack,
     /// Parts that each wake-up has, of usual length: interrupt entry, wake-up, switch, return.
     Usual,
     /// Recording the trace.
@@ -338,6 +342,7 @@ impl Class {
             Self::IdleExit => "leaving an idle state",
             Self::Migration => "moving to another CPU",
             Self::PageFault => "a page fault of the thread",
+            Self::TimerSlack => "timer slack of the thread",
             Self::Usual => "what each wake-up takes",
             Self::Tracing => "recording the trace",
             Self::Unknown => "not explained",

@@ -8,7 +8,7 @@ use record::{Class, Hit, Record, WatchSummary};
 use rustix::process::Signal;
 use sys::clock::Clock;
 use sys::schedule::{self, Scheduling};
-use units::{CpuId, CpuList};
+use units::{CpuId, CpuList, Nanos};
 
 use crate::injection::{self, Delay, Ends, Stop, When};
 use crate::support::{self, Run};
@@ -318,6 +318,40 @@ fn late_wake_ups_of_a_thread_are_explained_as_they_come() {
     let named = named.count();
     println!("{named} of {} by the rival", hits.len());
     assert!(named >= 3, "{text}");
+}
+
+/// The kernel may let an ordinary thread's timer come later by its slack, and does where nothing else is due.
+#[test]
+fn slack_that_a_thread_has_of_its_timers_is_no_fault_of_the_host() {
+    const SLACK: u64 = 20 * MS;
+    let end = AtomicBool::new(false);
+    let watched_thread = std::thread::scope(|scope| {
+        let (say, said) = std::sync::mpsc::channel();
+        let end = &end;
+        scope.spawn(move || {
+            schedule::set_timer_slack(Nanos(SLACK)).unwrap();
+            say.send(rustix::thread::gettid().as_raw_nonzero().get()).unwrap();
+            while !end.load(Ordering::Relaxed) {
+                let _ = Clock::Monotonic.sleep_until(Clock::Monotonic.now() + 30 * MS);
+            }
+        });
+        let tid = said.recv().unwrap().to_string();
+        let ended = watch(&["--json", "--threshold", "3ms", "-D", "3s", "--tid", &tid]);
+        end.store(true, Ordering::Relaxed);
+        ended
+    });
+    let Some(ended) = watched_thread else { return };
+    assert!(ended.status.success(), "{}", String::from_utf8_lossy(&ended.stderr));
+    let text = String::from_utf8(ended.stdout).unwrap();
+    let (hits, _) = watched(&text);
+    let slack = |hit: &Hit| {
+        let of_slack = hit.causes.iter().filter(|cause| cause.class == Class::TimerSlack);
+        sum(of_slack.map(|cause| &cause.length))
+    };
+    assert!(hits.iter().all(|hit| slack(hit) <= SLACK), "{text}");
+    let named = hits.iter().filter(|hit| slack(hit) * 2 > hit.latency.0).count();
+    println!("{named} of {} by slack", hits.len());
+    assert!(hits.len() >= 5 && named * 2 > hits.len(), "{text}");
 }
 
 /// What `explain --live --json` prints: hits, and in its last line the summary.
