@@ -2,6 +2,7 @@
 
 mod calls;
 mod idle;
+mod preempted;
 
 use std::cell::Cell;
 
@@ -107,6 +108,9 @@ impl Judge<'_> {
         if piece.stage == Stage::BeforeInterrupt && self.is_slack(piece) {
             let witness = "its timer may come until then (hrtimer_start: expires)";
             return Found::new(Class::TimerSlack, "", Sure, witness);
+        }
+        if let Some(found) = self.preempted_softirq(piece, is_interrupted) {
+            return found;
         }
         match &piece.activity {
             Activity::Tracing => Found::new(Class::Tracing, "", Sure, "stacks are recorded"),

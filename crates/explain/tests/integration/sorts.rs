@@ -77,6 +77,31 @@ fn a_thread_that_held_the_cpu_for_longer_than_the_scheduler_takes_is_named_thoug
     assert_eq!(of(9_000, ""), None, "nothing says that it was held up");
 }
 
+/// As on PREEMPT_RT, where threads carry softirqs out themselves.
+#[test]
+fn a_softirq_that_gave_way_before_its_end_is_no_cause_and_what_held_it_is() {
+    let of = |held: u64, stack: &str| {
+        let window = Script::default()
+            .switch(900_000, OWN, OTHER)
+            .enter(950_000, OTHER, Frame::Softirq("NET_RX".to_owned()))
+            .timer(
+                1_001_000,
+                OTHER,
+                "try_to_wake_up hrtimer_wakeup asm_sysvec_apic_timer_interrupt net_rx_action",
+            )
+            .switch(1_001_700 + held, OTHER, OWN)
+            .stack(1_001_800 + held, OTHER, stack)
+            .window(1_002_200 + held);
+        let causes = account(&window, Some(&USUAL)).causes;
+        let unusual = causes.into_iter().find(|cause| !matches!(cause.class, Class::Usual | Class::Tracing));
+        unusual.map(|cause| (cause.class, cause.culprit, cause.certainty, cause.length.0))
+    };
+    let stack = "__schedule preempt_schedule_common rt_spin_unlock net_rx_action";
+    assert_eq!(of(900, stack), None);
+    let held = "net_rx_action in stress [200]".to_owned();
+    assert_eq!(of(90_000, stack), Some((Class::PreemptionOff, held, Certainty::Likely, 90_000)));
+}
+
 #[test]
 fn time_until_the_end_of_the_timers_slack_is_the_slack_and_what_comes_after_it_is_not() {
     let idle = || {
