@@ -28,9 +28,9 @@ fuzz_target!(|lines: &str| {
     let (tid, reader) = (thread(tid), Some(thread(reader)));
     let recorders = [thread(recorder)].into();
     let slack_until = Some(Nanos(due.0.saturating_add(slack)));
-    let is_guest = guest % 2 == 1;
+    let (is_guest, shows_steal, priority) = (guest & 1 != 0, guest & 2 != 0, Some(1));
     let window =
-        Window { cpu, tid, priority: Some(1), due, woke, slack_until, is_guest, recorders, reader, events };
+        Window { cpu, tid, priority, due, woke, slack_until, is_guest, shows_steal, recorders, reader, events };
     let account = account(&window, None);
     let sum = |lengths: &mut dyn Iterator<Item = Nanos>| lengths.fold(0_u64, |sum, length| sum + length.0);
     assert_eq!(sum(&mut account.pieces.iter().map(|piece| piece.length)), window.latency().0);

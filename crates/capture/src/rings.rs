@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use explain::{Account, Event, Kind, Usual, Window, account, judge};
 use failure::{Error, Result};
 use machine::facts::virtualization::virtualization;
-use record::{Hit, LateWakeUp};
+use record::{Hit, Lab, LateWakeUp, Unit};
 use sysroot::SysRoot;
 use trace::live::Instance;
 use trace::{Item, Symbols};
@@ -13,6 +13,9 @@ use units::{CpuId, InOrder, Nanos};
 
 /// How long before `due` the events of a hit begin.
 const LEAD: Nanos = Nanos(50_000);
+
+/// So much is no difference between two readings of the clock.
+const STEAL: Nanos = Nanos(100_000);
 
 /// The most events that a hit keeps.
 const MOST_EVENTS: usize = 400;
@@ -58,6 +61,8 @@ pub struct Rings {
     /// What was usual of threads when the rings last had enough of their wake-ups: just after they stood still they have none.
     usual: BTreeMap<i32, Usual>,
     is_guest: bool,
+    /// Whether what a host took was ever seen.
+    shows_steal: bool,
     /// Threads that read the rings and do nothing else.
     recorders: BTreeSet<i32>,
     /// The thread that reads them and does more.
@@ -65,14 +70,17 @@ pub struct Rings {
 }
 
 impl Rings {
-    /// Those of this machine.
+    /// Those of this machine. In a guest of the lab in instruction time no hypervisor takes any of it.
     pub fn of_this_machine() -> Self {
         let hypervisor = virtualization(&SysRoot::live());
-        let is_guest = hypervisor.value().is_some_and(|name| name != "none");
+        let lab = Lab::of_this_guest().ok().flatten();
+        let is_of_instructions = lab.is_some_and(|lab| lab.unit() == Unit::Instructions);
+        let is_guest = !is_of_instructions && hypervisor.value().is_some_and(|name| name != "none");
         Self {
             events: BTreeMap::new(),
             usual: BTreeMap::new(),
             is_guest,
+            shows_steal: false,
             recorders: BTreeSet::new(),
             reader: None,
         }
@@ -155,6 +163,7 @@ impl Rings {
             woke: late.woke,
             slack_until: late.slack_until,
             is_guest: self.is_guest,
+            shows_steal: self.shows_steal,
             recorders: self.recorders.clone(),
             reader: self.reader,
             // Lent: they are many.
@@ -162,6 +171,7 @@ impl Rings {
         };
         let usual = self.usual.get(&late.tid);
         let account = account(&window, usual);
+        self.shows_steal |= account.stolen >= STEAL;
         let early = usual.is_none().then(|| Early { account: account.clone(), window: around(&window) });
         let kept: Vec<&Event> = window.all().filter(|event| belongs(event, late)).collect();
         let left_out = kept.len().saturating_sub(MOST_EVENTS);
@@ -251,7 +261,14 @@ mod tests {
     }
 
     fn rings_of(events: BTreeMap<CpuId, Vec<Event>>) -> Rings {
-        Rings { events, usual: BTreeMap::new(), is_guest: false, recorders: BTreeSet::new(), reader: None }
+        Rings {
+            events,
+            usual: BTreeMap::new(),
+            is_guest: false,
+            shows_steal: false,
+            recorders: BTreeSet::new(),
+            reader: None,
+        }
     }
 
     /// A thread of the same priority that has the CPU when the thread is due: who reads the trace is no rival.

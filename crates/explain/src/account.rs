@@ -137,7 +137,7 @@ fn add(piece: Piece, may_go_on: bool, pieces: &mut Vec<Piece>) {
 }
 
 /// The callers that were recorded for the last event that `is_it`: the next one of its CPU, by the same thread.
-fn stack_after(window: &Window, cpu: CpuId, is_it: impl Fn(&Event) -> bool) -> Vec<String> {
+pub fn stack_after(window: &Window, cpu: CpuId, is_it: impl Fn(&Event) -> bool) -> Vec<String> {
     let events = window.of(cpu);
     let place = events.iter().rposition(|event| event.at <= window.woke && is_it(event));
     let next = place.and_then(|place| events.get(place + 1));

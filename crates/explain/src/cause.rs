@@ -1,6 +1,8 @@
 //! What pieces come to.
 
 mod calls;
+mod chain;
+mod held;
 mod idle;
 mod preempted;
 
@@ -15,6 +17,8 @@ use crate::places::{Place, places};
 use crate::stack::{self, GaveWay, Interrupted};
 use crate::stages::Usual;
 use crate::window::Window;
+use chain::Link;
+use held::Stacks;
 
 /// Where nothing is known of what is usual, a part of a wake-up up to this length is.
 const USUAL: Nanos = Nanos(20_000);
@@ -48,10 +52,16 @@ const IDLE: &str = "the idle thread";
 /// What shows that interrupts were off, where a function was interrupted.
 const ON_AGAIN: &str = "interrupted there once interrupts were on again";
 
+const OFF_OR_HOST: &str = "interrupted there: interrupts were off, or the host had the CPU";
+
+/// Interrupts are off for so long now and then; hosts take CPUs for so long all the time.
+const LONG_IN_A_GUEST: Nanos = Nanos(1_000_000);
+
 /// The causes of a wake-up's pieces: they sum to its latency, the largest first.
 pub fn causes(window: &Window, account: &Account, usual: Option<&Usual>) -> Vec<Cause> {
     let places = places(window, &account.stages);
-    let judge = Judge { window, account, usual, places, stolen: Cell::new(account.stolen) };
+    let (links, stolen) = (chain::links(window, account), Cell::new(account.stolen));
+    let judge = Judge { window, account, usual, places, links, stolen };
     let mut causes: Vec<Cause> = Vec::new();
     let last = account.pieces.iter().rposition(|piece| piece.stage == Stage::BeforeInterrupt);
     for (place, piece) in account.pieces.iter().enumerate() {
@@ -74,6 +84,7 @@ struct Judge<'a> {
     account: &'a Account,
     usual: Option<&'a Usual>,
     places: Vec<Place>,
+    links: Vec<Link>,
     /// What was stolen and is not yet found in a piece.
     stolen: Cell<Nanos>,
 }
@@ -98,8 +109,26 @@ impl Found {
 
 impl Judge<'_> {
     fn cause(&self, piece: &Piece, is_interrupted: bool) -> Cause {
-        let Found(class, culprit, certainty, witness) = self.found(piece, is_interrupted);
+        let Found(class, culprit, certainty, witness) =
+            self.unless_the_host_had_it(piece, self.found(piece, is_interrupted));
         Cause { class, culprit, length: piece.length, certainty, witness }
+    }
+
+    /// Code with interrupts off in which a guest's host has the CPU looks as if it took so long itself.
+    fn unless_the_host_had_it(&self, piece: &Piece, found: Found) -> Found {
+        let is_doubtful = piece.length >= LONG_IN_A_GUEST && self.may_be_the_hosts(piece);
+        match found {
+            Found(Class::InterruptsOff, culprit, ..) if is_doubtful => {
+                Found::new(Class::Unknown, culprit, Certainty::Unknown, OFF_OR_HOST)
+            }
+            found => found,
+        }
+    }
+
+    /// Whether a host may have had the CPU, and no clock shows that it did not: idle threads have none.
+    fn may_be_the_hosts(&self, piece: &Piece) -> bool {
+        let has_no_clock = !self.window.shows_steal || matches!(piece.activity, Activity::Idle { .. });
+        self.window.is_guest && (has_no_clock || self.stolen.get().0 > piece.length.0 / 10)
     }
 
     /// `is_interrupted` says whether the timer's interrupt ended the piece.
@@ -209,11 +238,10 @@ impl Judge<'_> {
 
     /// An interrupt that was held off comes where interrupts are switched on again. In a guest it may come anywhere: when its host had the
     /// CPU.
-    fn interrupts_off(&self, frames: &[String], thread: &str) -> Found {
+    fn interrupts_off(&self, piece: &Piece, frames: &[String], thread: &str) -> Found {
         let culprit = format!("{} in {thread}", stack::function(frames).unwrap_or("the kernel"));
-        if self.window.is_guest && !stack::switches_on(frames) {
-            let witness = "interrupted there: interrupts were off, or the host had the CPU";
-            return Found::new(Class::Unknown, culprit, Certainty::Unknown, witness);
+        if self.may_be_the_hosts(piece) && !stack::switches_on(frames) {
+            return Found::new(Class::Unknown, culprit, Certainty::Unknown, OFF_OR_HOST);
         }
         Found::new(Class::InterruptsOff, culprit, Certainty::Likely, ON_AGAIN)
     }
@@ -364,7 +392,7 @@ impl Judge<'_> {
                 if let Some(found) = self.stolen_found(piece, &format!("{thread} ran")) {
                     return found;
                 }
-                self.interrupts_off(frames, thread)
+                self.interrupts_off(piece, frames, thread)
             }
             Interrupted::Unknown => {
                 let stolen = self.stolen_found(piece, &format!("{thread} ran"));
@@ -433,6 +461,9 @@ impl Judge<'_> {
 
     /// Another thread ran while this one was ready.
     fn thread_first(&self, piece: &Piece, thread: &str, priority: Option<i32>) -> Found {
+        if let Some(link) = self.link_at(piece) {
+            return self.before_link(link, piece, thread, priority);
+        }
         let own = self.window.priority;
         if let Some(found) = self.rival(thread, priority) {
             return found;
@@ -474,7 +505,8 @@ impl Judge<'_> {
                 "its priority is not in the trace",
             );
         }
-        self.held_up(piece, thread)
+        let Account { waking_stack, switch_stack, .. } = self.account;
+        self.held_up(piece, thread, Stacks { waking: waking_stack, switch: switch_stack })
     }
 
     /// A thread of lower priority that had to give way, and goes on without: the scheduler chose it once more. No switch says so.
@@ -491,50 +523,6 @@ impl Judge<'_> {
         let is_chosen = its.any(wanted) && its.any(|event| event.is_wanted == Some(false));
         let witness = format!("the scheduler ran and chose {thread} again: the fair server, or throttling");
         is_chosen.then(|| Found::new(Class::Throttling, "", Certainty::Likely, witness))
-    }
-
-    /// A thread of lower priority ran on: as the stacks say.
-    fn held_up(&self, piece: &Piece, thread: &str) -> Found {
-        let switch = &self.account.switch_stack;
-        let held = |class, frames: &[String], witness: &str| {
-            let interrupted = match stack::interrupted(&self.account.waking_stack) {
-                Interrupted::Kernel(frames) => frames,
-                _ => &[],
-            };
-            let function = stack::common(interrupted, switch).or_else(|| stack::function(frames));
-            let culprit = format!("{} in {thread}", function.unwrap_or("the kernel"));
-            Found::new(class, culprit, Certainty::Likely, witness)
-        };
-        match stack::gave_way(switch) {
-            GaveWay::ReschedPoint(frames) => {
-                held(Class::NoPreemption, frames, "it gave way at a resched point (__cond_resched)")
-            }
-            GaveWay::Preempted(frames) => {
-                held(Class::PreemptionOff, frames, "preempted there as soon as it could be")
-            }
-            GaveWay::ToUser => match stack::interrupted(&self.account.waking_stack) {
-                // All that it does in the kernel at once ran to its end: not only the function that was interrupted.
-                Interrupted::Kernel(frames) if stack::is_whole(frames) => {
-                    let whole = stack::outermost(frames);
-                    held(Class::NoPreemption, whole, "it gave way on its way to user space")
-                }
-                Interrupted::Kernel(frames) => {
-                    let inner = stack::function(frames).unwrap_or("the kernel");
-                    let entry = if stack::is_of_call(switch) { "a system call" } else { "the kernel" };
-                    let witness = format!(
-                        "it gave way on its way to user space; interrupted in {inner}, whose callers the kernel could not tell"
-                    );
-                    let culprit = format!("{entry} in {thread}");
-                    Found::new(Class::NoPreemption, culprit, Certainty::Likely, witness)
-                }
-                Interrupted::User | Interrupted::Unknown => self.path(piece),
-            },
-            GaveWay::Slept(frames) => held(Class::NoPreemption, frames, "it gave way when it slept"),
-            GaveWay::Unknown => {
-                let witness = "a thread of lower priority ran on: no stack says where";
-                Found::new(Class::Unknown, thread, Certainty::Unknown, witness)
-            }
-        }
     }
 }
 

@@ -33,7 +33,8 @@ impl Stages {
     pub fn find(window: &Window) -> Self {
         let switch = seen_before(window, switch(window));
         let slack_until = window.slack_until;
-        let Some(waking) = chain(window, switch.unwrap_or(window.woke)) else {
+        let wakings = wakings(window, switch.unwrap_or(window.woke));
+        let Some(waking) = wakings.first() else {
             return Self { slack_until, switch, ..Self::default() };
         };
         let interrupt = interrupt_around(window, waking);
@@ -202,19 +203,26 @@ fn seen_before(window: &Window, switch: Option<Nanos>) -> Option<Nanos> {
     ran.map(|event| event.at).or(switch)
 }
 
-/// The waking that began it: of the thread, or of the thread that woke it, and so on back to an interrupt.
-fn chain(window: &Window, before: Nanos) -> Option<&Event> {
-    let mut link = waking(window, window.tid, before)?;
-    for _ in 0..LONGEST_CHAIN {
-        if link.task == 0 || is_in_interrupt(window, link) {
+/// The wakings that led to it, its own the last: of the thread, of the thread that woke it, and so on back to an interrupt.
+pub fn wakings(window: &Window, before: Nanos) -> Vec<&Event> {
+    let mut links: Vec<&Event> = waking(window, window.tid, before).into_iter().collect();
+    while let Some(link) = links.last().filter(|_| links.len() <= LONGEST_CHAIN) {
+        if link.task == 0 || is_of_softirqs(link) || is_in_interrupt(window, link) {
             break;
         }
-        match waking(window, link.task, link.at) {
-            Some(earlier) if earlier.task != link.task => link = earlier,
+        match waking(window, link.task, link.at).or_else(|| ready_before(window, link.task, link.at)) {
+            Some(earlier) if earlier.task != link.task => links.push(earlier),
             _ => break,
         }
     }
-    Some(link)
+    links.reverse();
+    links
+}
+
+/// Whether a thread is woken that carries softirqs out: an interrupt's exit does that, on top of whatever thread it interrupted.
+fn is_of_softirqs(waking: &Event) -> bool {
+    let is_one = |name: &str| ["ktimers/", "ksoftirqd/"].iter().any(|begin| name.starts_with(begin));
+    matches!(&waking.kind, Kind::Waking(woken) if is_one(&woken.name))
 }
 
 /// The last waking of `tid` in the window that came no later than `before`.
@@ -225,6 +233,20 @@ pub fn waking(window: &Window, tid: i32, before: Nanos) -> Option<&Event> {
             && event.at <= before
     };
     window.all().filter(is_it).max_by_key(|event| event.at)
+}
+
+/// The waking of `tid` before the wake-up was due, where the thread has not slept from then until `before`.
+fn ready_before(window: &Window, tid: i32, before: Nanos) -> Option<&Event> {
+    let is_change = |event: &&Event| match &event.kind {
+        Kind::Waking(woken) => woken.tid == tid,
+        Kind::Switch { previous, .. } => {
+            previous.tid == tid && previous.state.is_none_or(|state| state.is_asleep())
+        }
+        _ => false,
+    };
+    let last =
+        window.all().filter(|event| event.at < before).filter(is_change).max_by_key(|event| event.at)?;
+    matches!(last.kind, Kind::Waking(_)).then_some(last)
 }
 
 /// What runs on the waking's CPU at its moment.

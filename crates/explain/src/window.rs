@@ -21,8 +21,11 @@ pub struct Window {
     pub woke: Nanos,
     /// Until when its timer slack let the kernel wait with its timer.
     pub slack_until: Option<Nanos>,
-    /// Whether the machine is a hypervisor's guest: an idle CPU is handed back to it.
+    /// Whether the machine is the guest of a hypervisor that takes its time: an idle CPU is handed back to it. A guest of the lab in
+    /// instruction time is not.
     pub is_guest: bool,
+    /// Whether the threads' clock has shown what a host took, in this wake-up or one before: where it shows none, the host took none.
+    pub shows_steal: bool,
     /// Threads whose time is the recording's: reading the trace is all they do.
     pub recorders: BTreeSet<i32>,
     /// The thread that reads the trace among other things: what it takes is the recording's where its stacks show that.

@@ -40,8 +40,6 @@ use report::Report;
 const PATIENCE: Duration = Duration::from_secs(300);
 /// How often a guest is booted whose CPUs QEMU confused.
 const BOOTS: u32 = 4;
-/// What tells a test that it is in a guest, and in which: a `record::Lab` in JSON.
-const LAB: &str = "WORSTCASE_LAB";
 
 /// A guest that tests ask for. Tests with the same static share one boot.
 #[derive(Debug)]
@@ -301,7 +299,7 @@ fn become_process_one() {
 
 /// What the lab says about the guest that this process runs in; none on the host.
 pub fn lab_of_this_guest() -> Option<Lab> {
-    serde_json::from_str(&std::env::var(LAB).ok()?).ok()
+    Lab::of_this_guest().ok().flatten()
 }
 
 #[cfg(test)]

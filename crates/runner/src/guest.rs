@@ -7,12 +7,9 @@ use units::Bytes;
 
 use failure::{Error, Result};
 
-/// The environment variable in which process 1 of the lab's guests describes the guest: a [`Lab`] as JSON.
-pub const VARIABLE: &str = "WORSTCASE_LAB";
-
 /// The guest that this program runs in, if the lab booted it.
 pub fn guest() -> Result<Option<Lab>> {
-    std::env::var_os(VARIABLE).map(|value| described(&value.to_string_lossy())).transpose()
+    Lab::of_this_guest().map_err(undescribed)
 }
 
 /// The facts of this machine, with what the lab says of it if the lab booted it.
@@ -27,19 +24,22 @@ pub fn limits(guest: Option<&Lab>) -> Limits {
     Limits { disk_floor, ..limits }
 }
 
-fn described(value: &str) -> Result<Lab> {
-    record::json::read(value.as_bytes()).map_err(|error| {
-        Error::new(
-            format!("{VARIABLE} does not describe a guest of the lab: {error}"),
-            format!("only the lab sets it, inside its guests: unset {VARIABLE}"),
-        )
-    })
+fn undescribed(error: serde_json::Error) -> Error {
+    let variable = Lab::VARIABLE;
+    Error::new(
+        format!("{variable} does not describe a guest of the lab: {error}"),
+        format!("only the lab sets it, inside its guests: unset {variable}"),
+    )
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use record::LabTime;
+
+    fn described(value: &str) -> Result<Lab> {
+        record::json::read(value.as_bytes()).map_err(undescribed)
+    }
 
     #[test]
     fn a_guest_is_what_the_lab_says() {
@@ -62,7 +62,7 @@ mod tests {
     fn anything_else_is_an_error_with_a_hint() {
         for value in ["", "1", "{}", r#"{"time":"minutes"}"#] {
             let error = described(value).unwrap_err();
-            assert!(error.message.contains(VARIABLE) && error.hint.contains("unset"), "{error:?}");
+            assert!(error.message.contains(Lab::VARIABLE) && error.hint.contains("unset"), "{error:?}");
         }
     }
 }

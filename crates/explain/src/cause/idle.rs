@@ -34,7 +34,7 @@ impl Judge<'_> {
             return found;
         }
         if piece.stage == Stage::BeforeInterrupt && !asleep && self.is_sleep_seen() {
-            return if is_interrupted { self.silent_idle() } else { self.passed(piece, IDLE) };
+            return if is_interrupted { self.silent_idle(piece) } else { self.passed(piece, IDLE) };
         }
         if self.window.is_guest {
             let witness = "an idle CPU is handed to the hypervisor, and no event came until the interrupt";
@@ -50,13 +50,13 @@ impl Judge<'_> {
     }
 
     /// No interrupt came while the idle thread was awake, on its way to sleep or out of an interrupt before.
-    fn silent_idle(&self) -> Found {
+    fn silent_idle(&self, piece: &Piece) -> Found {
         let thread = thread_words(&format!("swapper/{}", self.window.cpu), 0, None);
         if let Some(found) = self.waking_found(0, &thread) {
             return found;
         }
         match stack::interrupted(&self.account.waking_stack) {
-            Interrupted::Kernel(frames) => self.interrupts_off(frames, &thread),
+            Interrupted::Kernel(frames) => self.interrupts_off(piece, frames, &thread),
             Interrupted::User | Interrupted::Unknown => {
                 let witness = "interrupts were off, or the host had the CPU: the kernel gave no stack";
                 Found::new(Class::Unknown, IDLE, Certainty::Unknown, witness)

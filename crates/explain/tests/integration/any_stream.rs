@@ -86,7 +86,7 @@ proptest! {
     #[test]
     fn pieces_and_causes_sum_to_the_latency(
         first in events(0), second in events(1), usual in usual(), due in 0..3_000u64, latency in 0..3_000u64,
-        is_guest in any::<bool>(), slack_until in proptest::option::of(0..7_000u64)
+        is_guest in any::<bool>(), shows_steal in any::<bool>(), slack_until in proptest::option::of(0..7_000u64)
     ) {
         let window = Window {
             cpu: CpuId(0),
@@ -95,6 +95,7 @@ proptest! {
             due: Nanos(due),
             woke: Nanos(due + latency),
             is_guest,
+            shows_steal,
             slack_until: slack_until.map(Nanos),
             events: [(CpuId(0), first), (CpuId(1), second)].into(),
             ..Window::default()

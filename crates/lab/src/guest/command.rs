@@ -8,7 +8,7 @@ use std::process::{Child, Command, Stdio};
 use rustix::termios::{self, Winsize};
 use sys::process::Ended;
 
-use super::plan::{Plan, VARIABLE};
+use super::plan::Plan;
 use super::port::Port;
 use super::relay::{Pipes, Relay};
 use super::{LONGEST, Result};
@@ -111,7 +111,7 @@ fn prepare(plan: &Plan, lab: &str, directory: &Path) -> Command {
     let mut command = Command::new(program);
     command.args(arguments).current_dir(directory).env_clear();
     command.env("PATH", PATH).env("HOME", directory).env("TERM", "linux");
-    command.env(VARIABLE, lab);
+    command.env(record::Lab::VARIABLE, lab);
     command
 }
 

@@ -12,9 +12,6 @@ pub(crate) const BLOCKS: &str = "/disk.blocks";
 /// What the guest's console says before the command starts.
 pub(crate) const BEGINS: &str = "worstcase lab: the command begins";
 
-/// What the command finds in its environment, beside PATH, HOME and TERM: a `record::Lab` as JSON.
-pub(crate) const VARIABLE: &str = "WORSTCASE_LAB";
-
 /// What a guest does.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Plan {
@@ -25,7 +22,7 @@ pub(crate) struct Plan {
     pub bindings: Vec<Binding>,
     /// The disk that the command's directory lies on.
     pub disk: Option<Disk>,
-    /// What records say of the guest. The command finds it in [`VARIABLE`], with what the kernel made of its parameters.
+    /// What records say of the guest. The command finds it in [`record::Lab::VARIABLE`], with what the kernel made of its parameters.
     pub lab: record::Lab,
     /// The program and its arguments.
     pub command: Vec<OsString>,

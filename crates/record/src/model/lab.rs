@@ -34,6 +34,20 @@ impl LabTime {
     }
 }
 
+impl Lab {
+    /// The environment variable in which process 1 of the lab's guests describes the guest to its command: a [`Lab`] as JSON.
+    pub const VARIABLE: &str = "WORSTCASE_LAB";
+
+    /// The guest that this program runs in, if the lab booted it.
+    ///
+    /// # Errors
+    /// The variable is there, and does not describe a guest.
+    pub fn of_this_guest() -> serde_json::Result<Option<Self>> {
+        let value = std::env::var_os(Self::VARIABLE);
+        value.map(|value| crate::json::read(value.to_string_lossy().as_bytes())).transpose()
+    }
+}
+
 /// The guest that a run was made in, and the emulator under it.
 ///
 /// A guest in instruction time reads this before it measures, and each byte of it moves the draw. So it holds nothing

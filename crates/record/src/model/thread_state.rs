@@ -20,6 +20,11 @@ impl ThreadState {
         Self((bits & (2 * Self::PREEMPTED as u64 - 1)) as u16)
     }
 
+    /// Whether it waits for a waking: one that was preempted on its way to sleep does not yet.
+    pub const fn is_asleep(self) -> bool {
+        self.0 & Self::PREEMPTED == 0 && self.0 != 0
+    }
+
     /// As `prev_state` has them.
     pub const fn bits(self) -> u16 {
         self.0
@@ -66,6 +71,10 @@ mod tests {
         }
         assert_eq!(ThreadState::of_bits(0x400).to_string(), "R");
         assert_eq!(ThreadState::of_bits(0x102).to_string(), "D+");
+        assert_eq!(
+            [0, 1, 0x100, 0x102].map(|bits| ThreadState::of_bits(bits).is_asleep()),
+            [false, true, false, false]
+        );
         assert_eq!("x".parse::<ThreadState>(), Err(NoState));
     }
 }

@@ -1,6 +1,8 @@
 //! A delay that we make in a guest is explained by what we did.
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 
+mod twenty;
+
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
@@ -84,16 +86,17 @@ fn explained_by(
 }
 
 fn measured() -> Explanation {
-    measured_for("1500ms", 3)
+    measured_with(&["--duration", "1500ms"], 3)
 }
 
-/// A run of this length of which so many wake-ups are explained.
-fn measured_for(duration: &str, hits: usize) -> Explanation {
+/// A run with these words of which so many wake-ups are explained.
+fn measured_with(words: &[&str], hits: usize) -> Explanation {
     let cpu = MEASURED.to_string();
     let mut command = Command::new("worstcase");
-    command.args(["bench", "--loads", "idle", "--cpus", &cpu, "--interval", "10ms", "--duration", duration]);
+    command.args(["bench", "--loads", "idle", "--cpus", &cpu, "--interval", "10ms"]).args(words);
     let output = command.arg(format!("--explain={hits}")).args(["--out", "run"]).output().unwrap();
-    let words = String::from_utf8_lossy(&output.stderr);
+    let words = [&output.stderr[..], &output.stdout[..]].concat();
+    let words = String::from_utf8_lossy(&words);
     let record: Record =
         record::store::load("run".as_ref()).unwrap_or_else(|error| panic!("{error}: {words}"));
     let _ = std::fs::remove_dir_all("run");
@@ -258,115 +261,6 @@ fn a_handler_of_known_length_stands_in_the_table_of_handlers() {
     });
 }
 
-/// Kernels of two versions, plain and PREEMPT_RT, each with guests of its own for what is long.
-static LONG: [Guests; 4] = [
-    long("debian-6.1-amd64"),
-    long("debian-6.12-amd64"),
-    long("debian-6.1-rt-amd64"),
-    long("debian-6.12-rt-amd64"),
-];
-
-const fn long(kernel: &'static str) -> Guests {
-    Guests::new(kernel, "quiet no_timer_check nowatchdog")
-        .in_instructions()
-        .programs(&[env!("CARGO_BIN_EXE_worstcase")])
-        .patience(std::time::Duration::from_secs(1_800))
-}
-
-/// How often a delay is made, and must be explained.
-const TIMES: usize = 20;
-
-/// Twenty of twenty: no host has a part in guests whose clock counts instructions.
-fn each_is_explained(
-    maker: Maker,
-    at_least: u64,
-    make: impl for<'stop> Fn(&'stop Stop) -> Result<Delay<'stop>, String> + Sync,
-    class: Class,
-    culprit: &str,
-) {
-    let explanation = explained_by(|| measured_for("12s", TIMES), maker, make);
-    let is_it = |cause: &Cause| cause.class == class && cause.culprit.contains(culprit);
-    let late: Vec<&Hit> = explanation.hits.iter().filter(|hit| hit.latency.0 >= at_least).collect();
-    let shares: Vec<u64> = late.iter().map(|hit| share(hit, is_it)).collect();
-    println!("{class:?} {culprit:?}: {shares:?} % of {} late wake-ups", late.len());
-    let latencies: Vec<Nanos> = explanation.hits.iter().map(|hit| hit.latency).collect();
-    assert_eq!(late.len(), TIMES, "{latencies:?} {:?}", explanation.tracing);
-    let other: Vec<_> = late.iter().filter(|hit| share(hit, is_it) < 95).collect();
-    let other: Vec<_> = other.iter().map(|hit| (hit.latency, &hit.causes, &hit.switch_stack)).collect();
-    assert!(other.is_empty(), "{class:?} {culprit:?}: {other:#?}");
-}
-
-fn a_rival() {
-    let maker = ("the-hog", MEASURED, Some("99"));
-    each_is_explained(
-        maker,
-        HELD / 2,
-        |stop| Ok(injection::computing(HELD, stop)),
-        Class::Rival,
-        "the-hog [",
-    );
-}
-
-/// The kernel of 2024 waits for a third of a millisecond at most: one call follows another, and where in one of them a period
-/// ends is chance.
-fn calls_in_a_row(_: &Stop) -> Result<Delay<'_>, String> {
-    let mut call = injection::waiting_on(MEASURED, SHORT)?;
-    Ok(Box::new(move || {
-        let end = Clock::Monotonic.now() + SHORT;
-        while Clock::Monotonic.now() < end {
-            call();
-        }
-    }))
-}
-
-fn the_kernel(class: Class, culprit: &str) {
-    let maker = ("the-runner", MEASURED, None);
-    each_is_explained(maker, MS / 20, calls_in_a_row, class, culprit);
-}
-
-fn a_softirq() {
-    let maker = ("the-sender", MEASURED, None);
-    each_is_explained(maker, MS, |_| injection::one_datagram_for(6_000), Class::Softirq, "NET_RX");
-}
-
-#[test]
-#[ignore = "long: twenty delays of each sort"]
-fn twenty_delays_of_each_sort_are_explained_on_6_1() {
-    LONG[0].run(|| {
-        a_rival();
-        the_kernel(Class::NoPreemption, " in the-runner [");
-        a_softirq();
-    });
-}
-
-#[test]
-#[ignore = "long: twenty delays of each sort"]
-fn twenty_delays_of_each_sort_are_explained_on_6_12() {
-    LONG[1].run(|| {
-        a_rival();
-        the_kernel(Class::NoPreemption, " in the-runner [");
-        a_softirq();
-    });
-}
-
-#[test]
-#[ignore = "long: twenty delays of each sort"]
-fn twenty_delays_of_each_sort_are_explained_on_6_1_rt() {
-    LONG[2].run(|| {
-        a_rival();
-        the_kernel(Class::PreemptionOff, "bpf_");
-    });
-}
-
-#[test]
-#[ignore = "long: twenty delays of each sort"]
-fn twenty_delays_of_each_sort_are_explained_on_6_12_rt() {
-    LONG[3].run(|| {
-        // Programs of BPF can be preempted there: nothing of ours holds a CPU of such a kernel for long.
-        a_rival();
-    });
-}
-
 /// The kernel has files for the trace of every CPU that may ever be there, and no buffer for one that was never online.
 #[test]
 fn an_offline_cpu_hinders_no_trace() {
@@ -386,7 +280,7 @@ fn an_offline_cpu_hinders_no_trace() {
         let offline = said(watch("1s"));
         println!("{offline}");
         assert!(!offline.contains("CPU 1"), "nothing ran on it: {offline}");
-        let tracing = measured_for("500ms", 1).tracing;
+        let tracing = measured_with(&["--duration", "500ms"], 1).tracing;
         assert_eq!(tracing.failure, None, "{tracing:?}");
         let comes_and_goes = watch("4s");
         while std::fs::read_dir(INSTANCES).unwrap().next().is_none() {
