@@ -139,3 +139,34 @@ fn what_is_queued_is_no_cause_where_it_is_seen_to_run_or_the_idle_thread_is_seen
     here.order_by_key(|event| event.at);
     assert_ne!(main_cause(&window).0, Class::Call);
 }
+
+/// A device interrupts OTHER at 3 ms, and the timer that was due at 1 ms at 5 ms; of OTHER's time `stolen` is not in its run time.
+fn interrupted_before(stolen: u64) -> Window {
+    let device = || Frame::Handler("eth0".to_owned(), 24);
+    let charged = Kind::Runtime { tid: OTHER, length: Nanos(5_000_600 - 900_000 - 500 - 600 - stolen) };
+    Script::default()
+        .switch(900_000, OWN, OTHER)
+        .enter(3_000_000, OTHER, device())
+        .leave(3_000_500, OTHER, device())
+        .timer(5_000_000, OTHER, USER)
+        .at(5_000_600, OTHER, charged)
+        .switch(5_002_500, OTHER, OWN)
+        .window(5_003_000)
+}
+
+#[test]
+fn what_was_stolen_is_found_in_one_piece_alone() {
+    let causes = account(&interrupted_before(2_000_000), Some(&USUAL)).causes;
+    let sure = causes.iter().filter(|one| (one.class, one.certainty) == (Class::Host, Certainty::Sure));
+    assert_eq!(sure.map(|one| one.length.0).sum::<u64>(), 2_000_000, "{causes:#?}");
+}
+
+#[test]
+fn that_another_interrupt_came_before_the_timers_does_not_say_why() {
+    let causes = account(&interrupted_before(0), Some(&USUAL)).causes;
+    let before = causes.iter().find(|one| one.witness.contains("another interrupt came first"));
+    assert!(
+        before.is_some_and(|one| (one.class, one.length.0) == (Class::Unknown, 2_000_000)),
+        "{causes:#?}"
+    );
+}
