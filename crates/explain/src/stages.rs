@@ -210,7 +210,8 @@ pub fn wakings(window: &Window, before: Nanos) -> Vec<&Event> {
         if link.task == 0 || is_of_softirqs(link) || is_in_interrupt(window, link) {
             break;
         }
-        match waking(window, link.task, link.at).or_else(|| ready_before(window, link.task, link.at)) {
+        let before_due = || ready_before(window, link.task, link.at).filter(|waking| is_of_softirqs(waking));
+        match waking(window, link.task, link.at).or_else(before_due) {
             Some(earlier) if earlier.task != link.task => links.push(earlier),
             _ => break,
         }

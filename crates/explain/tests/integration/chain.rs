@@ -1,6 +1,6 @@
 //! Threads that must run before the late one is woken.
 
-use explain::{Event, Frame, Kind, Task, Window};
+use explain::{Event, Frame, Kind, Task, Window, account};
 use record::{Certainty, Class, ThreadState};
 use units::{CpuId, Nanos};
 
@@ -80,4 +80,16 @@ fn a_waking_before_is_none_of_this_wake_up_where_its_thread_has_slept_since() {
     events.insert(place + 1, switch(970_000, KTIMERS, 1, HOG));
     let found = main_cause(&window);
     assert_ne!((found.0, found.2), (Class::Rival, Certainty::Sure), "{found:?}");
+}
+
+#[test]
+fn a_thread_that_runs_on_and_wakes_this_one_had_been_woken_for_something_else() {
+    let events = vec![
+        event(900_000, 0, Kind::Waking(one(HOG))),
+        switch(901_000, 0, 0, HOG),
+        event(1_000_000, HOG, Kind::Waking(one(OWN))),
+        switch(1_900_000, HOG, PREEMPTED, OWN),
+    ];
+    let window = Window { events: [(CpuId(0), events)].into(), ..Script::default().window(1_901_000) };
+    assert_eq!(account(&window, None).stages.waking, Some(Nanos(1_000_000)));
 }
