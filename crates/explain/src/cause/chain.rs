@@ -1,10 +1,10 @@
-//! Threads that had to run before the late one was woken: those of the softirqs on PREEMPT_RT.
+//! Threads that had to run before the late one was woken: above all those of the softirqs, which on PREEMPT_RT expire timers.
 
 use record::{Activity, Certainty, Class, Piece};
 use units::Nanos;
 
 use super::held::Stacks;
-use super::{Found, Judge, thread_words};
+use super::{FAIR, Found, Judge, thread_words};
 use crate::account::{Account, stack_after};
 use crate::event::{Event, Kind, Task};
 use crate::stages::wakings;
@@ -60,6 +60,13 @@ impl Judge<'_> {
             }
             let witness = format!("{words} was to wake this one");
             return Found::new(Class::Unknown, thread, Certainty::Unknown, witness);
+        }
+        let is_fair = |priority: Option<i32>| priority.is_some_and(|priority| priority >= FAIR);
+        if is_fair(priority) && is_fair(link.thread.priority) {
+            let witness = format!(
+                "it and {words}, which was to wake this one, are of the fair scheduler, which gave it its share first"
+            );
+            return Found::new(Class::Rival, thread, Certainty::Sure, witness);
         }
         if priority.zip(link.thread.priority).is_some_and(|(other, link)| other <= link) {
             let witness = format!(

@@ -71,6 +71,19 @@ fn a_thread_that_the_softirqs_thread_goes_before_is_no_rival_of_it() {
     assert_eq!((found.0, found.2), (Class::Unknown, Certainty::Unknown), "{found:?}");
 }
 
+/// ksoftirqd is of the fair scheduler, as most threads.
+#[test]
+fn of_two_threads_of_the_fair_scheduler_one_has_its_share_first() {
+    let mut window = late(1_000_200, OTHER, 1);
+    for event in window.events.values_mut().flatten() {
+        if let Kind::Waking(woken) = &mut event.kind {
+            woken.priority = woken.priority.map(|priority| if woken.tid == KTIMERS { 110 } else { priority });
+        }
+    }
+    let found = main_cause(&window);
+    assert_eq!((found.0, found.1.as_str(), found.2), (Class::Rival, "stress [200]", Certainty::Sure));
+}
+
 #[test]
 fn a_waking_before_is_none_of_this_wake_up_where_its_thread_has_slept_since() {
     let mut window = late(950_000, HOG, 1);
