@@ -171,7 +171,7 @@ impl Rings {
         };
         let usual = self.usual.get(&late.tid);
         let account = account(&window, usual);
-        self.shows_steal |= account.stolen >= STEAL;
+        self.shows_steal |= account.stolen.seen >= STEAL;
         let early = usual.is_none().then(|| Early { account: account.clone(), window: around(&window) });
         let kept: Vec<&Event> = window.all().filter(|event| belongs(event, late)).collect();
         let left_out = kept.len().saturating_sub(MOST_EVENTS);

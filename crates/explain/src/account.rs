@@ -7,7 +7,7 @@ use crate::event::{Event, Kind};
 use crate::places::{Place, places};
 use crate::playback::Playback;
 use crate::stages::Stages;
-use crate::steal;
+use crate::steal::{self, Steal};
 use crate::window::Window;
 
 /// A late wake-up, taken apart.
@@ -23,8 +23,8 @@ pub struct Account {
     pub waking_stack: Vec<String>,
     /// Callers at the switch, innermost first.
     pub switch_stack: Vec<String>,
-    /// What a hypervisor took from the threads of the CPU in this time, where the kernel's clock shows it.
-    pub stolen: Nanos,
+    /// What a hypervisor took from the threads of the CPU, where the kernel's clock shows it.
+    pub stolen: Steal,
     /// Switches of threads that the trace does not have.
     pub hidden: u64,
 }

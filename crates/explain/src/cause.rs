@@ -16,6 +16,7 @@ use crate::event::{Event, Frame, Kind, wakes_its_owner};
 use crate::places::{Place, places};
 use crate::stack::{self, GaveWay, Interrupted};
 use crate::stages::Usual;
+use crate::steal::Steal;
 use crate::window::Window;
 use chain::Link;
 use held::Stacks;
@@ -86,7 +87,7 @@ struct Judge<'a> {
     places: Vec<Place>,
     links: Vec<Link>,
     /// What was stolen and is not yet found in a piece.
-    stolen: Cell<Nanos>,
+    stolen: Cell<Steal>,
 }
 
 /// What a piece is found to be: class, culprit, how sure, what shows it.
@@ -128,7 +129,7 @@ impl Judge<'_> {
     /// Whether a host may have had the CPU, and no clock shows that it did not: idle threads have none.
     fn may_be_the_hosts(&self, piece: &Piece) -> bool {
         let has_no_clock = !self.window.shows_steal || matches!(piece.activity, Activity::Idle { .. });
-        self.window.is_guest && (has_no_clock || self.stolen.get().0 > piece.length.0 / 10)
+        self.window.is_guest && (has_no_clock || self.stolen.get().seen.0 > piece.length.0 / 10)
     }
 
     /// `is_interrupted` says whether the timer's interrupt ended the piece.
@@ -404,15 +405,16 @@ impl Judge<'_> {
         }
     }
 
-    /// The host's doing, where the threads' clock shows that most of the piece was taken.
+    /// The host's doing, where the threads' clock shows that most of the piece was taken: likely where that can have been before, too.
     fn stolen_found(&self, piece: &Piece, witness: &str) -> Option<Found> {
         let stolen = self.stolen.get();
-        let share = stolen.0.saturating_mul(100) / piece.length.0.max(1);
-        (share >= STOLEN && stolen > Nanos::ZERO).then(|| {
-            self.stolen.set(Nanos(stolen.0.saturating_sub(piece.length.0)));
-            let stolen = self.account.stolen;
-            let witness = format!("{:.1} us of steal; {witness}", stolen.as_micros_f64());
-            Found::new(Class::Host, "", Certainty::Sure, witness)
+        let is_most = |of: Nanos| of.0.saturating_mul(100) / piece.length.0.max(1) >= STOLEN;
+        // Without a host, what two clocks differ by is no steal.
+        (self.window.is_guest && is_most(stolen.seen) && stolen.seen > Nanos::ZERO).then(|| {
+            self.stolen.set(stolen.without(piece.length));
+            let certainty = if is_most(stolen.within) { Certainty::Sure } else { Certainty::Likely };
+            let seen = self.account.stolen.seen.as_micros_f64();
+            Found::new(Class::Host, "", certainty, format!("{seen:.1} us of steal; {witness}"))
         })
     }
 

@@ -2,7 +2,7 @@
 //!
 //! `sched_stat_runtime` says how much of the CPU a thread has had since it was last said. Between two of them the thread ran
 //! all the time, or was switched out in between; what wall time has beyond the run time is what a hypervisor took (with
-//! `CONFIG_PARAVIRT_TIME_ACCOUNTING`) and, with `CONFIG_IRQ_TIME_ACCOUNTING`, interrupts, which are taken out here. On
+//! `CONFIG_PARAVIRT_TIME_ACCOUNTING`) and, with `CONFIG_IRQ_TIME_ACCOUNTING`, interrupts and softirqs, which are taken out here. On
 //! other kernels the difference is nothing, which proves nothing.
 
 use units::Nanos;
@@ -10,44 +10,98 @@ use units::Nanos;
 use crate::event::{Event, Frame, Kind};
 use crate::window::Window;
 
-/// What was taken from threads on the window's CPU in steps that reach into `[due, woke]`; a lower bound.
-pub fn stolen(window: &Window) -> Nanos {
-    let events = window.of(window.cpu);
-    let mut since: Option<(i32, Nanos)> = None;
-    let (mut interrupts, mut depth, mut entered) = (0u64, 0u32, Nanos::ZERO);
-    let mut sum = 0u64;
-    for event in events {
+/// What was taken from threads.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Steal {
+    /// In the steps that reach into `[due, woke]`: a lower bound of what was taken in them.
+    pub seen: Nanos,
+    /// Of it, what cannot have been before `due`.
+    pub within: Nanos,
+}
+
+impl Steal {
+    /// What is left after it was found in a gap of this length.
+    pub fn without(self, gap: Nanos) -> Self {
+        let left = |of: Nanos| Nanos(of.0.saturating_sub(gap.0));
+        Self { seen: left(self.seen), within: left(self.within) }
+    }
+}
+
+/// An interrupt or softirq takes this much before its first event and after its last.
+const OUTSIDE_ITS_EVENTS: u64 = 1_000;
+
+/// What was taken on the window's CPU.
+pub fn stolen(window: &Window) -> Steal {
+    let mut step = Step::default();
+    let mut sum = Steal::default();
+    for event in window.of(window.cpu) {
         match &event.kind {
-            Kind::Enter(Frame::Vector(_) | Frame::Handler(..)) => {
-                if depth == 0 {
-                    entered = event.at;
-                }
-                depth += 1;
-            }
-            Kind::Leave(Frame::Vector(_) | Frame::Handler(..)) => {
-                depth = depth.saturating_sub(1);
-                if depth == 0 {
-                    interrupts += event.at.0.saturating_sub(entered.0);
-                }
-            }
-            Kind::Switch { next, .. } => {
-                since = Some((next.tid, event.at));
-                interrupts = 0;
-            }
+            Kind::Enter(Frame::Vector(_) | Frame::Handler(..) | Frame::Softirq(_)) => step.enter(event.at),
+            Kind::Leave(Frame::Vector(_) | Frame::Handler(..) | Frame::Softirq(_)) => step.leave(event.at),
+            Kind::Waking(_) => step.end = Some((event.at, step.interrupts_until(event.at))),
+            Kind::Switch { next, .. } => step.begin(next.tid, event.at),
             Kind::Runtime { tid, length } => {
-                let of_it = since.filter(|(running, _)| running == tid);
-                if let Some((_, from)) = of_it.filter(|_| reaches_into(window, event)) {
-                    let wall = event.at.0.saturating_sub(from.0);
-                    sum += wall.saturating_sub(length.0).saturating_sub(interrupts);
+                if reaches_into(window, event) {
+                    let (taken, from) = step.taken(*tid, *length, event.at);
+                    let before = window.due.0.saturating_sub(from.0);
+                    sum.seen += Nanos(taken);
+                    sum.within += Nanos(taken.saturating_sub(before));
                 }
-                since = Some((*tid, event.at));
-                interrupts = 0;
+                step.begin(*tid, event.at);
             }
-            Kind::Lost | Kind::Resumed => since = None,
+            Kind::Lost | Kind::Resumed => step.thread = None,
             _ => {}
         }
     }
-    Nanos(sum)
+    sum
+}
+
+/// From one time that a thread's run time is said to the next.
+#[derive(Default)]
+struct Step {
+    thread: Option<(i32, Nanos)>,
+    /// A thread was woken, and interrupts until then. The run time may be that of this moment: the scheduler leaves out to read its clock
+    /// again when it gives the CPU to who was woken (kernel/sched/core.c: `rq_clock_skip_update`).
+    end: Option<(Nanos, u64)>,
+    interrupts: u64,
+    depth: u32,
+    entered: Nanos,
+}
+
+impl Step {
+    fn begin(&mut self, tid: i32, at: Nanos) {
+        self.thread = Some((tid, at));
+        self.end = None;
+        self.interrupts = 0;
+    }
+
+    fn enter(&mut self, at: Nanos) {
+        if self.depth == 0 {
+            self.entered = at;
+        }
+        self.depth += 1;
+    }
+
+    fn leave(&mut self, at: Nanos) {
+        self.depth = self.depth.saturating_sub(1);
+        if self.depth == 0 {
+            self.interrupts += OUTSIDE_ITS_EVENTS + at.0.saturating_sub(self.entered.0);
+        }
+    }
+
+    fn interrupts_until(&self, at: Nanos) -> u64 {
+        let open = if self.depth > 0 { OUTSIDE_ITS_EVENTS + at.0.saturating_sub(self.entered.0) } else { 0 };
+        self.interrupts + open
+    }
+
+    /// What the thread did not get of this step at least, and when that began.
+    fn taken(&self, tid: i32, length: Nanos, at: Nanos) -> (u64, Nanos) {
+        let Some((_, from)) = self.thread.filter(|(running, _)| *running == tid) else {
+            return (0, at);
+        };
+        let (end, interrupts) = self.end.unwrap_or_else(|| (at, self.interrupts_until(at)));
+        (end.0.saturating_sub(from.0).saturating_sub(length.0).saturating_sub(interrupts), from)
+    }
 }
 
 fn reaches_into(window: &Window, event: &Event) -> bool {

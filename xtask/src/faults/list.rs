@@ -379,7 +379,7 @@ pub const ALL: &[Fault] = &[
     Fault {
         name: "what-was-stolen-is-found-in-each-piece",
         file: "crates/explain/src/cause.rs",
-        is: "self.stolen.set(Nanos(stolen.0.saturating_sub(piece.length.0)));",
+        is: "self.stolen.set(stolen.without(piece.length));",
         becomes: "self.stolen.set(stolen);",
         found_by: Tests { package: "explain", executable: Some("integration"), tests: "unseen" },
     },

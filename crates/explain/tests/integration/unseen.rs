@@ -144,14 +144,14 @@ fn what_is_queued_is_no_cause_where_it_is_seen_to_run_or_the_idle_thread_is_seen
 fn interrupted_before(stolen: u64) -> Window {
     let device = || Frame::Handler("eth0".to_owned(), 24);
     let charged = Kind::Runtime { tid: OTHER, length: Nanos(5_000_600 - 900_000 - 500 - 600 - stolen) };
-    Script::default()
+    let script = Script::default()
         .switch(900_000, OWN, OTHER)
         .enter(3_000_000, OTHER, device())
         .leave(3_000_500, OTHER, device())
         .timer(5_000_000, OTHER, USER)
         .at(5_000_600, OTHER, charged)
-        .switch(5_002_500, OTHER, OWN)
-        .window(5_003_000)
+        .switch(5_002_500, OTHER, OWN);
+    Window { is_guest: true, ..script.window(5_003_000) }
 }
 
 #[test]
@@ -169,4 +169,56 @@ fn that_another_interrupt_came_before_the_timers_does_not_say_why() {
         before.is_some_and(|one| (one.class, one.length.0) == (Class::Unknown, 2_000_000)),
         "{causes:#?}"
     );
+}
+
+#[test]
+fn what_may_have_been_stolen_before_the_timer_was_due_is_not_sure() {
+    let mut window = interrupted_before(2_000_000);
+    // The thread runs since 4 ms before: all of it can have been taken then.
+    let events = window.events.get_mut(&CpuId(0)).unwrap();
+    for event in events.iter_mut().skip(1) {
+        event.at += Nanos(4_000_000);
+        if let Kind::Runtime { length, .. } = &mut event.kind {
+            *length += Nanos(4_000_000);
+        }
+    }
+    let causes =
+        account(&Window { due: Nanos(5_000_000), woke: Nanos(9_003_000), ..window }, Some(&USUAL)).causes;
+    let host: Vec<_> = causes.iter().filter(|one| one.class == Class::Host).collect();
+    assert!(!host.is_empty() && host.iter().all(|one| one.certainty == Certainty::Likely), "{causes:#?}");
+}
+
+/// Each takes a little time that is in none of its events, and the threads' clock may leave that out.
+#[test]
+fn many_short_interrupts_are_no_steal() {
+    let vector = || Frame::Vector("irq_work".to_owned());
+    let begun = Script::default().switch(900_000, OWN, OTHER);
+    let script = (0..40_u64).fold(begun, |script, number| {
+        let at = 910_000 + number * 2_000;
+        script.enter(at, OTHER, vector()).leave(at + 300, OTHER, vector())
+    });
+    let charged = Kind::Runtime { tid: OTHER, length: Nanos(1_020_600 - 900_000 - 40 * 800 - 700) };
+    let window = script
+        .timer(1_020_000, OTHER, USER)
+        .at(1_020_800, OTHER, charged)
+        .switch(1_022_500, OTHER, OWN)
+        .window(1_023_000);
+    let window = Window { is_guest: true, ..window };
+    let causes = account(&window, Some(&USUAL)).causes;
+    assert!(causes.iter().all(|one| !one.witness.contains("of steal")), "{causes:#?}");
+}
+
+#[test]
+fn a_clock_that_is_not_read_again_after_the_waking_shows_no_steal() {
+    // Interrupts are off until 4 ms, and then the thread is not preempted until 8 ms.
+    let stack = "try_to_wake_up hrtimer_wakeup asm_sysvec_apic_timer_interrupt _raw_spin_unlock_irqrestore console_unlock";
+    let charged = Kind::Runtime { tid: OTHER, length: Nanos(4_000_500 - 900_000) };
+    let window = Script::default()
+        .switch(900_000, OWN, OTHER)
+        .timer(4_000_000, OTHER, stack)
+        .at(8_000_000, OTHER, charged)
+        .switch(8_001_000, OTHER, OWN)
+        .window(8_001_500);
+    let causes = account(&Window { is_guest: true, ..window }, Some(&USUAL)).causes;
+    assert!(causes.iter().all(|one| one.class != Class::Host), "{causes:#?}");
 }

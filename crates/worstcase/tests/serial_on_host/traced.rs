@@ -18,7 +18,7 @@ const CPU: CpuId = CpuId(0);
 /// How long a delay is, far more than what recording its stacks takes; in instructions.
 const HELD: u64 = MS;
 /// Of such a length.
-const SOCKETS: usize = 1_000;
+const SOCKETS: usize = 1_200;
 
 /// Makes delays of three sorts until the guest ends.
 #[test]
@@ -34,7 +34,7 @@ fn makes_delays() {
         injection::again_and_again(scope, stop, hog, 127 * MS + 700_000, || {
             Ok(injection::computing(HELD, stop))
         });
-        injection::again_and_again(scope, stop, ("the-runner", CPU, None), 41 * MS + 300_000, calls);
+        injection::again_and_again(scope, stop, ("the-runner", CPU, None), 71 * MS + 300_000, calls);
         injection::again_and_again(scope, stop, ("the-sender", CPU, None), 143 * MS + 100_000, || {
             injection::one_datagram_for(SOCKETS)
         });
