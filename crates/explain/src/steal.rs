@@ -44,8 +44,9 @@ pub fn stolen(window: &Window) -> Steal {
                 if reaches_into(window, event) {
                     let (taken, from) = step.taken(*tid, *length, event.at);
                     let before = window.due.0.saturating_sub(from.0);
-                    sum.seen += Nanos(taken);
-                    sum.within += Nanos(taken.saturating_sub(before));
+                    let within = taken.saturating_sub(before);
+                    sum.seen = Nanos(sum.seen.0.saturating_add(taken));
+                    sum.within = Nanos(sum.within.0.saturating_add(within));
                 }
                 step.begin(*tid, event.at);
             }
@@ -85,13 +86,17 @@ impl Step {
     fn leave(&mut self, at: Nanos) {
         self.depth = self.depth.saturating_sub(1);
         if self.depth == 0 {
-            self.interrupts += OUTSIDE_ITS_EVENTS + at.0.saturating_sub(self.entered.0);
+            self.interrupts = self.interrupts.saturating_add(self.since_it_was_entered(at));
         }
     }
 
+    fn since_it_was_entered(&self, at: Nanos) -> u64 {
+        at.0.saturating_sub(self.entered.0).saturating_add(OUTSIDE_ITS_EVENTS)
+    }
+
     fn interrupts_until(&self, at: Nanos) -> u64 {
-        let open = if self.depth > 0 { OUTSIDE_ITS_EVENTS + at.0.saturating_sub(self.entered.0) } else { 0 };
-        self.interrupts + open
+        let open = if self.depth > 0 { self.since_it_was_entered(at) } else { 0 };
+        self.interrupts.saturating_add(open)
     }
 
     /// What the thread did not get of this step at least, and when that began.

@@ -35,7 +35,7 @@ pub struct Program {
 /// compares of quantities, claims and other programs' files (126 KB), trials without steal (27 KB), and how programs wait (35 KB, 23 KB in the agent). What
 /// the programs consist of, and what made them smaller, is in docs/size.md.
 const PROGRAMS: [Program; 2] =
-    [Program { name: "worstcase", limit: 6_960_000 }, Program { name: "worstcase-agent", limit: 2_590_000 }];
+    [Program { name: "worstcase", limit: 6_980_000 }, Program { name: "worstcase-agent", limit: 2_590_000 }];
 
 /// What sizes are judged on: other compilers and C libraries differ by a tenth.
 const JUDGED: &str = "x86_64-unknown-linux-gnu";
