@@ -11,6 +11,7 @@ static LONG: [Guests; 4] = [
     long("debian-6.1-rt-amd64"),
     long("debian-6.12-rt-amd64"),
 ];
+
 const fn long(kernel: &'static str) -> Guests {
     in_wall_time(kernel).in_instructions()
 }
@@ -108,7 +109,7 @@ fn a_rival() {
     each_is_explained(&sort, |stop| Ok(injection::computing(HELD, stop)));
 }
 
-/// The thread that measures waits for one that has set its timer's softirq aside: of a lower priority than it has itself.
+/// `ktimers` wakes the thread that measures, and the hog goes before `ktimers` alone.
 fn a_chain() {
     let (maker, words) = (("the-hog", MEASURED, Some("50")), &["--wake", "timerfd", "--duration", "12s"][..]);
     let sort = Sort { maker, words, at_least: HELD / 2, classes: &[Class::Rival], culprit: "the-hog [" };
