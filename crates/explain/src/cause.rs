@@ -122,6 +122,10 @@ impl Judge<'_> {
             Found(Class::InterruptsOff, culprit, ..) if is_doubtful => {
                 Found::new(Class::Unknown, culprit, Certainty::Unknown, OFF_OR_HOST)
             }
+            // Softirqs have interrupts on: the timer's would have come.
+            Found(Class::Softirq, culprit, ..) if is_doubtful && piece.stage == Stage::BeforeInterrupt => {
+                Found::new(Class::Unknown, culprit, Certainty::Unknown, OFF_OR_HOST)
+            }
             found => found,
         }
     }

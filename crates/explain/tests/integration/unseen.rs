@@ -222,3 +222,18 @@ fn a_clock_that_is_not_read_again_after_the_waking_shows_no_steal() {
     let causes = account(&Window { is_guest: true, ..window }, Some(&USUAL)).causes;
     assert!(causes.iter().all(|one| one.class != Class::Host), "{causes:#?}");
 }
+
+#[test]
+fn a_softirq_in_which_a_guests_interrupt_came_late_is_not_the_cause_for_sure() {
+    let softirq = || Frame::Softirq("TIMER".to_owned());
+    let window = Script::default()
+        .switch(900_000, OWN, OTHER)
+        .enter(950_000, OTHER, softirq())
+        .timer(9_000_000, OTHER, "")
+        .leave(9_001_000, OTHER, softirq())
+        .switch(9_002_000, OTHER, OWN)
+        .window(9_002_500);
+    let found = |is_guest| main_cause(&Window { is_guest, ..window.clone() });
+    assert_eq!((found(true).0, found(true).1.as_str()), (Class::Unknown, "TIMER"));
+    assert_eq!(found(false).0, Class::Softirq);
+}
