@@ -116,17 +116,6 @@ fn a_chain() {
     each_is_explained(&sort, |stop| Ok(injection::computing(HELD, stop)));
 }
 
-/// Once in each second: a real-time thread that never sleeps uses up what all have.
-fn throttling() {
-    const RUNTIME: &str = "/proc/sys/kernel/sched_rt_runtime_us";
-    let before = std::fs::read_to_string(RUNTIME).unwrap();
-    std::fs::write(RUNTIME, "700000").unwrap();
-    let (maker, words) = (("the-hog", MEASURED, Some("10")), &["--duration", "25s"][..]);
-    let sort = Sort { maker, words, at_least: 100 * MS, classes: &[Class::Throttling], culprit: "" };
-    each_is_explained(&sort, |stop| Ok(injection::computing(60_000 * MS, stop)));
-    std::fs::write(RUNTIME, before).unwrap();
-}
-
 /// Does something in the kernel again and again for some milliseconds: where in it a period ends is chance.
 fn in_a_row(mut call: impl FnMut() + Send + 'static) -> Delay<'static> {
     Box::new(move || {
@@ -243,7 +232,6 @@ fn twenty_delays_of_each_sort_are_explained_on_6_1() {
         the_kernel(Class::NoPreemption, " in the-runner [");
         a_softirq();
         the_console();
-        throttling();
     });
 }
 
