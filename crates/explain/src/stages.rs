@@ -159,8 +159,8 @@ impl Usual {
     }
 }
 
-/// For when `tid` had last set its timer, and its latest time, less than two intervals before `before`. A thread's activations may be further apart than its
-/// interval says: those of a probe that sweeps past the phases of the tick are.
+/// For when `tid` had last set its timer, and the latest time of that, less than two intervals before `before`. A thread's activations
+/// may be further apart than its interval says: those of a probe that sweeps past the phases of the tick are.
 fn armed(events: &[Event], tid: i32, before: Nanos, interval: u64) -> Option<(Nanos, Nanos)> {
     let recent = events
         .iter()

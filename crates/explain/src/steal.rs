@@ -44,9 +44,8 @@ pub fn stolen(window: &Window) -> Steal {
                 if reaches_into(window, event) {
                     let (taken, from) = step.taken(*tid, *length, event.at);
                     let before = window.due.0.saturating_sub(from.0);
-                    let within = taken.saturating_sub(before);
-                    sum.seen = Nanos(sum.seen.0.saturating_add(taken));
-                    sum.within = Nanos(sum.within.0.saturating_add(within));
+                    sum.seen += Nanos(taken);
+                    sum.within += Nanos(taken.saturating_sub(before));
                 }
                 step.begin(*tid, event.at);
             }
