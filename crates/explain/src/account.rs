@@ -64,7 +64,7 @@ fn cut(
     if let Some(first) = events.first().filter(|first| first.at > at) {
         let until = first.at.min(time.end);
         let why = "the trace does not reach back so far".to_owned();
-        split(stages, at..until, Activity::Unknown { why }, pieces);
+        split(window, stages, at..until, Activity::Unknown { why }, pieces);
         at = until;
     }
     for event in events {
@@ -79,11 +79,11 @@ fn cut(
         let activity = activity_until(&playback, event);
         // Events that are not in order of time take none.
         let until = event.at.max(at);
-        split(stages, at..until, activity, pieces);
+        split(window, stages, at..until, activity, pieces);
         at = until;
         playback.see(event);
     }
-    split(stages, at..time.end, playback.activity(), pieces);
+    split(window, stages, at..time.end, playback.activity(), pieces);
     playback.hidden() - before
 }
 
@@ -109,9 +109,15 @@ fn activity_until(playback: &Playback, event: &Event) -> Activity {
 
 /// Adds a piece, divided where the wake-up came a stage further and where its timer's slack ended. It goes on with the one before
 /// where they are alike.
-fn split(stages: &Stages, time: std::ops::Range<Nanos>, activity: Activity, pieces: &mut Vec<Piece>) {
+fn split(
+    window: &Window,
+    stages: &Stages,
+    time: std::ops::Range<Nanos>,
+    activity: Activity,
+    pieces: &mut Vec<Piece>,
+) {
     let mut bounds: Vec<Nanos> =
-        [stages.slack_until, stages.interrupt, stages.waking, stages.switch].into_iter().flatten().collect();
+        [window.slack_until, stages.interrupt, stages.waking, stages.switch].into_iter().flatten().collect();
     bounds.retain(|bound| *bound > time.start && *bound < time.end);
     bounds.push(time.end);
     bounds.sort_unstable();
@@ -119,7 +125,7 @@ fn split(stages: &Stages, time: std::ops::Range<Nanos>, activity: Activity, piec
     for to in bounds {
         let piece =
             Piece { length: Nanos(to.0 - from.0), stage: stages.at(from), activity: activity.clone() };
-        add(piece, Some(from) != stages.slack_until, pieces);
+        add(piece, Some(from) != window.slack_until, pieces);
         from = to;
     }
 }

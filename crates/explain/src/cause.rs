@@ -179,7 +179,7 @@ impl Judge<'_> {
     /// Whether the kernel was still free to wait with the timer, whatever the CPU did. Timers without slack that come meanwhile have it
     /// expire earlier.
     fn is_slack(&self, piece: &Piece) -> bool {
-        self.account.stages.slack_until.is_some_and(|until| self.begin_of(piece) < until)
+        self.window.slack_until.is_some_and(|until| self.begin_of(piece) < until)
     }
 
     /// Whether a timer's function is the one that woke the thread: it is part of each wake-up by such a timer.

@@ -6,7 +6,7 @@ use units::{CpuId, Nanos};
 use crate::event::{Event, Frame, Kind};
 use crate::playback::Playback;
 use crate::wake_up::ON_ITS_WAY;
-use crate::window::{Window, slack};
+use crate::window::Window;
 
 /// Links of a chain of threads that wake one another.
 const LONGEST_CHAIN: usize = 8;
@@ -14,8 +14,6 @@ const LONGEST_CHAIN: usize = 8;
 /// The moments of a wake-up. Each is none where the trace does not have it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stages {
-    /// From here on the timer's interrupt was late: what was before is the thread's timer slack.
-    pub slack_until: Option<Nanos>,
     /// The timer's interrupt began.
     pub interrupt: Option<Nanos>,
     /// The thread was to run, or the first of a chain of threads that led to it.
@@ -32,21 +30,13 @@ impl Stages {
     /// Finds them.
     pub fn find(window: &Window) -> Self {
         let switch = seen_before(window, switch(window));
-        let slack_until = window.slack_until;
         let wakings = wakings(window, switch.unwrap_or(window.woke));
         let Some(waking) = wakings.first() else {
-            return Self { slack_until, switch, ..Self::default() };
+            return Self { switch, ..Self::default() };
         };
         let interrupt = interrupt_around(window, waking);
         let threads = switch.and_then(|switch| last_end(window, waking.at, switch));
-        Self {
-            slack_until,
-            interrupt,
-            waking: Some(waking.at),
-            waking_cpu: Some(waking.cpu),
-            threads,
-            switch,
-        }
+        Self { interrupt, waking: Some(waking.at), waking_cpu: Some(waking.cpu), threads, switch }
     }
 
     /// The stage just after `at`.
@@ -84,7 +74,7 @@ impl Usual {
         let lengths = wake_ups.iter().filter_map(|(due, stages, woke)| {
             let (interrupt, waking, switch) = (stages.interrupt?, stages.waking?, stages.switch?);
             let from = |later: Nanos, earlier: Nanos| later.0.saturating_sub(earlier.0);
-            let due = stages.slack_until.unwrap_or(*due).min(interrupt);
+            let due = (*due).min(interrupt);
             let threads = stages.threads.unwrap_or(waking);
             Some([
                 from(interrupt, due),
@@ -132,10 +122,9 @@ impl Usual {
                 let first = events.partition_point(|event| event.at.0 + interval < due.0);
                 let of_it = events[first..].iter().take_while(|event| event.at <= woke).cloned().collect();
                 let events = [(switch.cpu, of_it)].into();
-                let slack_until = slack(due, latest);
-                let window =
-                    Window { cpu: switch.cpu, tid, due, woke, slack_until, events, ..Window::default() };
-                Some((due, Stages::find(&window), woke))
+                let window = Window { cpu: switch.cpu, tid, due, woke, events, ..Window::default() };
+                // Until its slack ends nothing is late.
+                Some((latest.max(due), Stages::find(&window), woke))
             })
             .collect();
         Self::of(&wake_ups)

@@ -393,8 +393,8 @@ pub const ALL: &[Fault] = &[
     Fault {
         name: "timer-slack-is-the-hosts",
         file: "crates/explain/src/cause.rs",
-        is: "self.account.stages.slack_until.is_some_and(|until| self.begin_of(piece) < until)",
-        becomes: "self.account.stages.slack_until.is_some_and(|_| false)",
+        is: "self.window.slack_until.is_some_and(|until| self.begin_of(piece) < until)",
+        becomes: "self.window.slack_until.is_some_and(|_| false)",
         found_by: Tests { package: "explain", executable: Some("integration"), tests: "sorts" },
     },
     Fault {
@@ -414,8 +414,8 @@ pub const ALL: &[Fault] = &[
     Fault {
         name: "the-end-of-a-latency-is-in-no-piece",
         file: "crates/explain/src/account.rs",
-        is: "split(stages, at..time.end, playback.activity(), pieces);",
-        becomes: "split(stages, at..at, playback.activity(), pieces);",
+        is: "split(window, stages, at..time.end, playback.activity(), pieces);",
+        becomes: "split(window, stages, at..at, playback.activity(), pieces);",
         found_by: Tests { package: "explain", executable: Some("integration"), tests: "any_stream" },
     },
     Fault {
